@@ -210,3 +210,28 @@ def test_what_needs_the_drivers_jvm_says_so(connect, table):
         with pytest.raises(InvalidRequest) as refused:
             verb()
         assert refused.value.code == "no-jvm"
+
+
+def test_statements(connect, table):
+    alluvium.enable(connect)
+    try:
+        path = table.detail().collect()[0]["location"]
+        connect.range(3, 8).selectExpr("id k", "id * 10 v").createOrReplaceTempView("coming")
+        merge = f"""MERGE INTO delta.`{path}` t USING coming ON t.id = coming.k
+            WHEN MATCHED AND v > 40 THEN UPDATE SET n = CASE WHEN v > 45 THEN v ELSE 0 END, s.y = 'then'
+            WHEN NOT MATCHED AND k < 7 THEN INSERT (id, b) VALUES (k, concat('c', v))
+            WHEN NOT MATCHED BY SOURCE AND t.id = 0 THEN DELETE"""
+        assert connect.sql(merge).collect()[0].asDict() == {
+            "num_affected_rows": 3, "num_updated_rows": 1, "num_deleted_rows": 1, "num_inserted_rows": 1}  # fmt: skip
+        assert connect.sql(f"UPDATE delta.`{path}` SET n = -1 WHERE id IN (1, 2)").collect() == [(2,)]
+        assert connect.sql(f"DELETE FROM delta.`{path}` AS d WHERE d.id = 3 -- one").collect() == [(1,)]
+        source = connect.sql("select 9L id, 9 n, 'z' b, null s")
+        text = f"MERGE INTO delta.`{path}` USING {{new}} s ON delta.`{path}`.id = s.id WHEN NOT MATCHED THEN INSERT *"
+        with pytest.raises(InvalidRequest):
+            connect.sql(text, new=source)
+        connect.sql(text.replace(f"delta.`{path}`.id", "t.id").replace("` USING", "` t USING"), new=source)
+        assert shown(table, "id", "n", "b") == [
+            (1, -1, "b1"), (2, -1, "b2"), (4, 4, "b4"), (5, 50, "b5"), (6, None, "c60"), (9, 9, "z")]  # fmt: skip
+        assert table.history(1).collect()[0]["operation"] == "MERGE"
+    finally:
+        alluvium.disable(connect)

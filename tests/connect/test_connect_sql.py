@@ -114,9 +114,8 @@ def test_upkeep(sql, tmp_path, connect):
 @pytest.mark.parametrize(
     "text",
     [
-        "delete from {t}",
-        "update {t} set id = 1",
-        "merge into {t} using (select 1 as n) on n = id when matched then delete",
+        "with c as (select 1 as n) merge into {t} using c on n = id when matched then delete",
+        "delete from {t} where id = :x",
         "alter table {t} set tblproperties ('a' = 'b')",
         "truncate table {t}",
         "create table made using delta as select 1",

@@ -28,7 +28,19 @@ _SOURCE = "__alluvium_source"
 _COPY = "__alluvium_new"
 #: Nodes of a plan, as PySpark calls them, whose columns go on being those of the rows below.
 _KEEPING = frozenset(
-    ("Filter", "Drop", "Limit", "Offset", "Tail", "Sort", "Sample", "Deduplicate", "Hint", "Repartition")
+    (
+        "Filter",
+        "Drop",
+        "Limit",
+        "Offset",
+        "Tail",
+        "Sort",
+        "Sample",
+        "Deduplicate",
+        "Hint",
+        "Repartition",
+        "RepartitionByExpression",
+    )
 )
 
 

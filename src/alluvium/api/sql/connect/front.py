@@ -29,6 +29,8 @@ from alluvium.api.sql.connect.reads import (
     reads_in,
     replaced,
 )
+from alluvium.api.sql.connect.row_changes import RowChange, parse_change
+from alluvium.api.sql.connect.row_changes import carry_out as carry_out_change
 from alluvium.api.sql.connect.views import create_view, parse_view
 from alluvium.api.sql.front import carry_out
 from alluvium.api.sql.grammar.parameters import bind_parameters
@@ -131,9 +133,12 @@ def sql(
     if target is None or _asks_for_columns(words) or words[0] in _ASK_NOTHING:
         return _query(asked, text, found)
     given = parse_insert(text, target, asked.settings)
-    if given is None:
+    if given is not None:
+        return _inserted(asked, target, given)
+    change = None if words[0] not in _ROW_CHANGES else parse_change(text, target, asked.settings)
+    if change is None:
         raise _refusal(text)
-    return _inserted(asked, target, given)
+    return _changed(asked, target, change)
 
 
 def _asks_for_columns(words: tuple[str, ...]) -> bool:
@@ -244,14 +249,27 @@ def _inserted(asked: _Statement, target: TableRead, given: Insert) -> DataFrame:
         return insert(asked.spark, access, given, rows)
 
 
+def _changed(asked: _Statement, target: TableRead, change: RowChange) -> DataFrame:
+    if target.format != "delta" or target.as_of is not None:
+        raise _refusal(change.verb)
+    with counterparts("merge" if change.verb == "MERGE" else "query"):
+        access = table_access(asked.spark, PathLiteral(asked.path_of(target)))
+        assert access is not None  # a path is nobody else's
+
+        def rows(source: str) -> DataFrame:
+            return sql(asked.original, asked.spark, f"SELECT * FROM {source}", asked.args, asked.frames)
+
+        return carry_out_change(asked.spark, access, change, rows)
+
+
 def _refusal(text: str) -> UnsupportedFeature:
     words = _words(text)
     told = next((word for word in words if word in _ROW_CHANGES), words[0] if words[0].isalpha() else "the statement")
     return UnsupportedFeature(
         f"{told} on a table of ours needs the driver's JVM, which a session of Spark Connect has not",
         code="no-jvm-for-sql",
-        hint="run it on a classic session; over Spark Connect there are queries, INSERT INTO delta.`/path`, VACUUM, "
-        "RESTORE and the like, alluvium.write(df, url) and alluvium.alter(url)",
+        hint="run it on a classic session; over Spark Connect there are queries, INSERT, DELETE, UPDATE and MERGE of "
+        "delta.`/path`, VACUUM, RESTORE and the like, alluvium.write(df, url) and alluvium.alter(url)",
     )
 
 
