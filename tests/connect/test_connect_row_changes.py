@@ -194,6 +194,12 @@ def test_what_needs_no_rows(connect, table):
     table.restoreToVersion(0)
     assert table.toDF().count() == 6
     assert DeltaTable.isDeltaTable(connect, table.detail().collect()[0]["location"])
+    copy = f"{table.detail().collect()[0]['location']}-copy"
+    clone = table.cloneAtVersion(0, copy, isShallow=True)
+    clone.delete("id > 2")
+    assert (clone.toDF().count(), table.toDF().count()) == (3, 6)
+    with pytest.raises(UnsupportedFeature, match="path"):
+        table.clone("some.name")
     assert table.vacuum(dry_run=True) is not None and table.readable_versions().count() == 4
 
 

@@ -130,6 +130,8 @@ def known_access(spark: SparkSession, name: str) -> TableAccess | None:
 
 def table_access(spark: SparkSession, name: str) -> TableAccess | None:
     """The table of a name, where one is to be made or replaced: temporary views do not stand in its way."""
+    if is_connect(spark):
+        return over_connect(spark, parse_column_path(name))
     return _access(spark, name, find_table(spark, name))
 
 
@@ -145,6 +147,9 @@ def path_in_name(spark: SparkSession, name: str) -> str | None:
 
     Where there is a database `delta`, a name in it is a table's, unless it is an absolute path or a URL.
     """
+    if is_connect(spark):
+        # What databases there are is the server's to know, and names of its catalog are refused.
+        return over_connect(spark, parse_column_path(name)).url
     parts = parse_name(spark, name)
     if len(parts) != 2 or parts[0].casefold() != PROVIDER:
         return None
