@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from faulty_store import FaultyStore
+from faulty_store import Between, FaultyStore
 from paimon_rows import append, ks, make, open_target
 
 from alluvium.api.paimon.life.procedures import run_procedure
@@ -74,19 +72,6 @@ def test_what_is_refused(table: PaimonTable) -> None:
             table.rename_branch(*names)
         assert raised.value.code == code, names
     assert list_branches(open_store(table.url)) == ["b", "other"]
-
-
-class Between(FaultyStore):
-    """Lets somebody else act before its n-th request."""
-
-    def __init__(self, inner: Store, at: int, act: Callable[[], object]) -> None:
-        super().__init__(inner)
-        self._at, self._act = at, act
-
-    def _request(self, verb: str, path: str, act: Callable[[], Any], lost: Any = None) -> Any:
-        if len(self.requests) + 1 == self._at:
-            self._act()
-        return super()._request(verb, path, act, lost)
 
 
 def begun(path: Path) -> Store:

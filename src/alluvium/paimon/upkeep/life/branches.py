@@ -6,15 +6,16 @@ Specification: `org.apache.paimon.utils.FileSystemBranchManager`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon.commit.callers import callers_of, pass_on, take_over
-from alluvium.paimon.log.names import directory, ensure_name, is_there, list_branches, list_names, renamed_mark
+from alluvium.paimon.log.names import directory, ensure_name, list_branches, list_names, read_file, renamed_mark
 from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids, not_a_table, schema_path
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import parse_snapshot
-from alluvium.paimon.upkeep.life.tags import tag_path
+from alluvium.paimon.upkeep.life.tags import still_names, tag_changed, tag_path
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import PutOutcome, Store
 
@@ -37,20 +38,22 @@ def create_branch(store: Store, name: str, tag: str | None = None) -> None:
         raise not_a_table(store)
     newest = ids[-1]
     if tag is not None:
-        document = read_tag(store, tag)
+        read_tag(store, tag)
+        said = read_file(store, tag_path(tag), tag_changed(tag, tag_path(tag)))
+        document = parse_snapshot(said, tag_path(tag))
         newest = document.schema_id
     _claim_name(store, name)
     try:
         if tag is not None:
-            _copy(store, tag_path(tag), tag_path(tag, name))
+            store.put(tag_path(tag, name), said)
             pass_on(store, name, document.id)
-            _begin_at(store, tag, name)
+            _begin_at(store, document.id, said, name)
         # The newest first: a branch whose newest schema is an older one would be read wrongly.
         for number in sorted((n for n in ids if n <= newest), reverse=True):
             _copy(store, schema_path(number), schema_path(number, name))
-        if tag is not None and not is_there(store, tag_path(tag)):
-            # Whoever deleted the tag may have looked for branches before this one was there.
-            raise NotFound(f"the tag {tag!r} was deleted while the branch was made", code="tag-not-found")
+        if tag is not None and not still_names(store, tag_path(tag), document):
+            # Whoever deleted or replaced it may have looked for branches before this one was there.
+            raise tag_changed(tag, tag_path(tag))
     except Exception:
         store.delete_tree(f"branch/branch-{name}")
         raise
@@ -271,11 +274,12 @@ def _claim_name(store: Store, name: str) -> None:
         raise _exists(name)
 
 
-def _begin_at(store: Store, tag: str, name: str) -> None:
+def _begin_at(store: Store, number: int, said: bytes, name: str) -> None:
     """The snapshot of a tag as the branch's first; of one that has expired the tag's own words."""
-    number = read_tag(store, tag).id
     path, target = (f"{directory(b, 'snapshot')}/snapshot-{number}" for b in (MAIN_BRANCH, name))
-    _copy(store, path if is_there(store, path) else tag_path(tag), target)
+    with suppress(NotFound):
+        said = store.get(path)
+    store.put(target, said)
 
 
 def _copy(store: Store, source: str, target: str) -> None:
