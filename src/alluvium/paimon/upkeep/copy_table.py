@@ -22,7 +22,7 @@ from alluvium.paimon.files.hash_index import INDEX_TYPE as HASH
 from alluvium.paimon.files.manifest import read_index_manifest
 from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.names import is_there
-from alluvium.paimon.log.schema_log import list_schema_ids, load_schema, schema_path
+from alluvium.paimon.log.schema_log import BRANCH_OPTIONS, list_schema_ids, load_schema, schema_path
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -39,9 +39,8 @@ from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_absolute, resolve
 from alluvium.storage.store import PutOutcome, Store
 
-#: Options that say where the table is, or name branches, which a copy does not have.
+#: Options that say where the table is.
 _OWN = ("path", "branch")
-_BRANCHES = ("scan.fallback-branch", "scan.primary-branch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def copy_table(
         raise InvalidRequest(
             "a table is not copied into itself", code="incompatible-target", url=target.url, hint="another place"
         )
-    shown = [key for key in _BRANCHES if key in source.schema.options]
+    shown = [key for key in BRANCH_OPTIONS if key in source.schema.options]
     if shown:
         raise UnsupportedFeature(
             f"a copy has no branches, and {shown[0]} names one",

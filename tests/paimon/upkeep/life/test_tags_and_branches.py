@@ -15,6 +15,7 @@ from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.names import list_branches
 from alluvium.paimon.log.travel import list_snapshots, list_tags
+from alluvium.paimon.schema import SchemaChange
 from alluvium.paimon.terms.durations import parse_duration
 from alluvium.paimon.upkeep.life.auto_tags import create_due_tags, periods_of
 from alluvium.paimon.upkeep.life.java_time_patterns import parse_time
@@ -101,6 +102,21 @@ def test_what_is_refused(table: PaimonTable) -> None:
             assert raised.value.code == code
     assert list_snapshots(table._store) == [1, 2, 3]
     assert (sorted(list_tags(table._store)), list_branches(table._store)) == (["a"], ["b", "empty"])
+
+
+@pytest.mark.parametrize("option", ["scan.fallback-branch", "scan.primary-branch"])
+def test_a_branch_whose_rows_the_table_shows_stays(table: PaimonTable, option: str) -> None:
+    for name in ("a", "b"):
+        table.create_branch(name)
+    table.alter([SchemaChange.set_option(option, "b")])
+    for act in (lambda: table.delete_branch("b"), lambda: table.delete_branch("a", "b"), table.purge_files):
+        with pytest.raises(InvalidRequest) as raised:
+            act()
+        assert raised.value.code == "branch-in-use" and option in (raised.value.hint or "")
+    assert list_branches(table._store) == ["a", "b"] and list_snapshots(table._store) == [1, 2, 3]
+    table.alter([SchemaChange.remove_option(option)])
+    table.delete_branch("b", "a")
+    assert list_branches(table._store) == []
 
 
 @pytest.mark.parametrize("left", ["snapshot/snapshot-1", "schema/schema-7", "tag/tag-x"])

@@ -180,6 +180,7 @@ class TableRetention(TableHistory):
             The snapshot, and the names of what went.
 
         Raises:
+            InvalidRequest: The table shows the rows of a branch, as its fallback (`"branch-in-use"`).
             CommitConflict: Others committed every time; the table is as it was.
         """
         self._ensure_own_main("emptied")

@@ -5,14 +5,21 @@ Specification: `org.apache.paimon.utils.FileSystemBranchManager`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon.commit.callers import callers_of, pass_on, take_over
 from alluvium.paimon.log.names import directory, ensure_name, list_branches, list_names, read_file, renamed_mark
-from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids, not_a_table, schema_path
+from alluvium.paimon.log.schema_log import (
+    BRANCH_OPTIONS,
+    MAIN_BRANCH,
+    list_schema_ids,
+    load_latest_schema,
+    not_a_table,
+    schema_path,
+)
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.upkeep.life.tags import still_names, tag_changed, tag_path
@@ -65,8 +72,10 @@ def delete_branch(store: Store, name: str) -> None:
 
     Raises:
         NotFound: There is no such branch.
+        InvalidRequest: It is the main one, or the table shows its rows (`"branch-in-use"`).
     """
     ensure_name(name, "branch")
+    ensure_not_shown(store, (name,))
     if name == MAIN_BRANCH:
         raise InvalidRequest("the main branch cannot be deleted", code="invalid-name", hint="delete the table")
     if not any(True for _ in store.list_tree(f"branch/branch-{name}")):
@@ -75,6 +84,24 @@ def delete_branch(store: Store, name: str) -> None:
     for number in list_schema_ids(store, name):
         store.delete(schema_path(number, name))
     store.delete_tree(f"branch/branch-{name}")
+
+
+def ensure_not_shown(store: Store, names: Collection[str]) -> None:
+    """Before branches are deleted: a table that shows the rows of one of them could not be read any more.
+
+    Raises:
+        InvalidRequest: It does (`"branch-in-use"`).
+    """
+    schema = load_latest_schema(store)
+    shown = {} if schema is None else {key: schema.options.get(key, "").strip() for key in BRANCH_OPTIONS}
+    for key, branch in shown.items():
+        if branch in names:
+            raise InvalidRequest(
+                f"the branch {branch!r} is not deleted, as the table shows its rows: {key} = {branch}",
+                code="branch-in-use",
+                url=store.url,
+                hint=f"unset {key} first",
+            )
 
 
 def rename_branch(store: Store, name: str, target: str) -> None:
