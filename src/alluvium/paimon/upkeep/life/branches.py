@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon.commit.callers import callers_of, pass_on, take_over
-from alluvium.paimon.log.names import directory, ensure_name, list_branches, list_names, read_file, renamed_mark
+from alluvium.paimon.log.names import (
+    directory,
+    ensure_name,
+    list_branches,
+    list_names,
+    list_numbers,
+    read_file,
+    renamed_mark,
+)
 from alluvium.paimon.log.schema_log import (
     BRANCH_OPTIONS,
     MAIN_BRANCH,
@@ -252,6 +260,12 @@ def _place(store: Store, taken: _Taken, first: int, last: int) -> None:
     for number in list_snapshots(store):
         if number >= first and number not in taken.snapshots:
             store.delete(f"{folder}/snapshot-{number}")
+    # Believed, too, as soon as a snapshot of that number is there again.
+    store.put(f"{folder}/EARLIEST", str(min(list_snapshots(store), default=first)).encode())
+    kept = directory(MAIN_BRANCH, "changelog")
+    for number in reversed(list_numbers(store, kept, "changelog-")):
+        if number >= first:
+            store.delete(f"{kept}/changelog-{number}")
     for tag, data in taken.tags.items():
         store.put(tag_path(tag), data)
     for tag in list_names(store, directory(MAIN_BRANCH, "tag"), "tag-"):
