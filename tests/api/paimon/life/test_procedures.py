@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,38 @@ def test_arguments_are_bound_as_java_does() -> None:
         assert raised.value.code == code
     with pytest.raises(InvalidRequest):
         find_procedure("nope")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1.5, 2.0, Decimal("2.7"), Decimal(2), "1_0", "2.5", "\u0663", b"5", [1], True, dt.datetime(2024, 1, 1), 1 << 31],
+)
+def test_a_number_is_a_whole_one_of_its_size(value: object) -> None:
+    """Snapshots would expire by another number than was said."""
+    with pytest.raises(InvalidRequest) as raised:
+        bind_arguments("expire_snapshots", find_procedure("expire_snapshots"), ("t",), {"retain_max": value})  # type: ignore[dict-item]
+    assert raised.value.code == "invalid-argument"
+
+
+def test_numbers_and_texts_as_they_come() -> None:
+    expire, fast = find_procedure("expire_snapshots"), find_procedure("fast_forward")
+    for value, bound in ((3, 3), (" 4 ", 4), ("-1", -1), ((1 << 31) - 1, (1 << 31) - 1)):
+        assert bind_arguments("expire_snapshots", expire, ("t",), {"retain_max": value})["retain_max"] == bound
+    assert bind_arguments("fast_forward", fast, ("t", 12), {})["branch"] == "12"
+    for wrong in ([1], b"x", {"a": 1}):
+        with pytest.raises(InvalidRequest):
+            bind_arguments("fast_forward", fast, ("t", wrong), {})  # type: ignore[arg-type]
+
+
+def test_a_time_of_a_rollback_is_a_number(tmp_path: Path) -> None:
+    store = make(str(tmp_path / "t"))
+    append(open_target(store), [{"k": 1}])
+    PaimonTable.forPath(store.url).create_tag("x")
+    for given in ({"version": "yesterday"}, {"tag": "x"}):
+        with pytest.raises(InvalidRequest) as raised:
+            run_procedure("rollback", store.url, {**given, "is_timestamp": True}, {})
+        assert raised.value.code == "invalid-timestamp"
+    assert run_procedure("rollback", store.url, {"version": "99999999999999", "is_timestamp": True}, {})
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> object:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 
 from alluvium.api.paimon.life.times import millis_of
@@ -15,6 +17,9 @@ Value = str | int | bool | None
 Rows = Sequence[Sequence[object]]
 #: A type of an argument or a result, as Spark calls it.
 STRING, INT, LONG, BOOLEAN = "string", "int", "bigint", "boolean"
+_BITS = {INT: 32, LONG: 64}
+#: A whole number as text, which command lines have alone.
+_WHOLE = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
 
 @dataclass(frozen=True)
@@ -198,13 +203,31 @@ def _typed(name: str, key: str, value: Value, kind: str) -> Value:
         return None
     try:
         if kind == STRING:
-            return str(value).lower() if isinstance(value, bool) else str(value)
+            return _text(value)
         if kind == BOOLEAN:
-            return {"true": True, "false": False}[str(value).casefold()]
-        if isinstance(value, bool):
-            raise ValueError
-        return int(value)
+            return {"true": True, "false": False}[_text(value).casefold()]
+        return _whole(value, _BITS[kind])
     except (ValueError, KeyError):
         raise InvalidRequest(
             f"the argument {key} of {name} is {value!r}, and no {kind}", code="invalid-argument"
         ) from None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (str, int, float, Decimal)):
+        raise ValueError
+    return str(value)
+
+
+def _whole(value: object, bits: int) -> int:
+    """A whole number as it was given: of another one nobody knows what was meant."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError
+    if isinstance(value, str) and _WHOLE.fullmatch(value) is None:
+        raise ValueError
+    found = int(value)
+    if not -(1 << bits - 1) <= found < 1 << bits - 1:
+        raise ValueError
+    return found
