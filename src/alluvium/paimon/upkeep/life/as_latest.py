@@ -30,6 +30,8 @@ log = logging.getLogger("alluvium")
 
 #: Begins the names of the tags that keep the files of such a state, and of who commits it.
 _PREFIX = "rollback-to-as-latest-"
+#: For how long such a tag stays beside another one, where a crash has left it.
+_RETAINED_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ def rollback_to_as_latest(
     if tag is None:
         create_tag(store, name, snapshot_id, branch=branch)
     else:
-        copy_tag(store, tag, name, branch)
+        copy_tag(store, tag, name, branch, _RETAINED_MS)
     try:
         done = _committed(store, load_snapshot(store, At(tag=name), branch), branch, retry)
     except (CommitConflict, NotFound):

@@ -110,12 +110,14 @@ def rename_tag(store: Store, name: str, target: str, branch: str = MAIN_BRANCH) 
     store.delete(tag_path(name, branch))
 
 
-def copy_tag(store: Store, name: str, target: str, branch: str = MAIN_BRANCH) -> None:
-    """Gives the snapshot of a tag another name beside it; errors as of `rename_tag`."""
+def copy_tag(
+    store: Store, name: str, target: str, branch: str = MAIN_BRANCH, retained_ms: int | None = None
+) -> None:
+    """Gives the snapshot of a tag another name beside it; arguments and errors as of `create_tag` and `rename_tag`."""
     path, new = _named(name, branch), _named(target, branch)
     read_tag(store, name, branch)
     content = read_file(store, path, tag_changed(name, path))
-    _put_new(store, target, new, content)
+    _put_new(store, target, new, content if retained_ms is None else _with_times(content, retained_ms))
     if not still_names(store, path, parse_snapshot(content, path)):
         # Whoever deleted or replaced the tag may have looked for others before this one was there.
         delete_tag(store, target, branch)
