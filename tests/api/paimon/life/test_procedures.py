@@ -188,6 +188,9 @@ def test_tables_of_a_warehouse_are_chosen_by_their_names(tmp_path: Path) -> None
     ]:
         (row,) = run_procedure("compact_database", str(tmp_path), given, {})
         assert row["result"] == f"Compact database finished. Success: 0, Failed: {failed}", given
+    # Folders that no name leads to are of no database.
+    for odd in (".trash.db", "a.b.db", "x$y.db"):
+        (tmp_path / odd / "t").mkdir(parents=True)
     found = compact_database(str(tmp_path), excluding_tables="one.*")
     assert list(found.failed) == ["two.a"]
     with pytest.raises(InvalidRequest):
