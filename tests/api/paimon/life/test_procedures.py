@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from paimon_rows import append, make, open_target
 
-from alluvium.api.paimon.life.procedure import bind_arguments
+import alluvium
+from alluvium.api.paimon.life.procedure import Given, bind_arguments, chosen
 from alluvium.api.paimon.life.procedures import PROCEDURES, REFUSED, find_procedure, run_procedure
 from alluvium.api.paimon.life.whole_databases import compact_database
 from alluvium.cli.app import main
@@ -195,3 +196,23 @@ def test_tables_of_a_warehouse_are_chosen_by_their_names(tmp_path: Path) -> None
     assert list(found.failed) == ["two.a"]
     with pytest.raises(InvalidRequest):
         compact_database(str(tmp_path), including_tables="(")
+
+
+def test_partitions_of_a_call_are_those_that_are_meant(tmp_path: Path) -> None:
+    days = ["x", "O'Brien", "a\\nb", 'say "x"', "a=b", ""]
+    store = make(str(tmp_path / "t"), "day")
+    for k, day in enumerate(days):
+        append(open_target(store), [{"k": k, "day": day}])
+
+    def meant(partitions: str) -> list[int]:
+        where = chosen(Given(store.url, {"partitions": partitions, "where": None}, "UTC"))
+        return sorted(row["k"] for row in alluvium.open(store.url).to_arrow(where=where).to_pylist())
+
+    for k, day in enumerate(days):
+        assert meant(f"day={day}") == [k], day
+    assert meant("day='x'") == meant("day=x;") == meant(" day = x ; ") == [0]
+    assert meant("day=x;day=a=b") == [0, 4]
+    for wrong in ("day", "day=x;day", "x=day", ";", "day=x,"):
+        with pytest.raises(InvalidRequest) as raised:
+            meant(wrong)
+        assert raised.value.code == "invalid-partition", wrong

@@ -152,18 +152,27 @@ def chosen(given: Given) -> str | None:
 def _condition(partitions: str, given: Given) -> str:
     """`"day=1,hour=2;day=2,hour=3"` as a condition."""
     schema = given.table.schema
+    texts = [text for text in partitions.split(";") if text.strip()]
     whole = []
-    for text in partitions.split(";"):
-        pairs = dict(pair.partition("=")[::2] for pair in text.split(","))
-        quoted = {key.strip(): value.strip().strip("'\"").replace("'", "''") for key, value in pairs.items()}
-        if not set(quoted) <= set(schema.partition_keys):
+    for text in texts or [partitions]:
+        pairs = [pair.partition("=") for pair in text.split(",")]
+        found = {key.strip(): _quoted(value.strip()) for key, equals, value in pairs if equals}
+        if len(found) < len(pairs) or not set(found) <= set(schema.partition_keys):
             raise InvalidRequest(
                 f"{text!r} is no partition of the table",
                 code="invalid-partition",
                 hint=f"partition keys: {', '.join(schema.partition_keys) or 'none'}",
             )
-        whole.append("(" + " and ".join(f"`{key}` = '{value}'" for key, value in quoted.items()) + ")")
+        whole.append("(" + " and ".join(f"`{key}` = {value}" for key, value in found.items()) + ")")
     return " or ".join(whole)
+
+
+def _quoted(value: str) -> str:
+    """A value as text of SQL; it may have its quotes already."""
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def bind_arguments(
