@@ -17,6 +17,7 @@ from alluvium.api.paimon.life.whole_databases import compact_database
 from alluvium.cli.app import main
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.names import list_numbers
 from alluvium.paimon.log.travel import list_snapshots
 
 
@@ -216,3 +217,21 @@ def test_partitions_of_a_call_are_those_that_are_meant(tmp_path: Path) -> None:
         with pytest.raises(InvalidRequest) as raised:
             meant(wrong)
         assert raised.value.code == "invalid-partition", wrong
+
+
+def test_all_changelogs_go_or_those_that_options_say(tmp_path: Path) -> None:
+    kept = {"changelog.num-retained.max": "9", "changelog.num-retained.min": "9"}
+    store = make(str(tmp_path / "t"), **kept, **{"snapshot.num-retained.min": "1"})
+    for k in range(4):
+        append(open_target(store), [{"k": k}])
+    table = PaimonTable.forPath(store.url)
+    table.reset_consumer("reader", 4)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.reset_consumer("reader", 2)
+    for given in ({"retain_min": 2}, {"retain_max": 2}, {"older_than": "2020-01-01"}, {"max_deletes": 1}):
+        with pytest.raises(InvalidRequest) as raised:
+            run_procedure("expire_changelogs", store.url, {**given, "delete_all": True}, {})
+        assert raised.value.code == "contradicting-options", given
+    assert list_numbers(store, "changelog", "changelog-") == [1, 2, 3]
+    done = run_procedure("expire_changelogs", store.url, {"delete_all": True}, {})
+    assert done == [{"deleted_changelogs_count": 3}] and list_numbers(store, "changelog", "changelog-") == []
