@@ -154,7 +154,7 @@ def _copy_documents(store: Store, name: str, target: str, known: frozenset[str])
     """
     root = f"branch/branch-{name}/"
     paths = {info.path.removeprefix(root) for info in store.list_tree(root.rstrip("/"))} - known
-    found = sorted(path for path in paths if path.rpartition("/")[2] not in _LEFT_ALONE)
+    found = sorted((path for path in paths if path.rpartition("/")[2] not in _LEFT_ALONE), key=_by_number)
     for is_schema in (False, True):
         # Of numbered ones the newest first, which is a whole state by itself.
         for path in reversed([path for path in found if path.startswith("schema/") == is_schema]):
@@ -164,6 +164,12 @@ def _copy_documents(store: Store, name: str, target: str, known: frozenset[str])
                 continue  # it has expired meanwhile
             store.put(f"branch/branch-{target}/{path}", data)
     return frozenset(found)
+
+
+def _by_number(path: str) -> tuple[str, int]:
+    """Numbered files of a folder in their order."""
+    name, dash, number = path.rpartition("-")
+    return (name, int(number)) if dash and number.isdecimal() else (path, 0)
 
 
 def fast_forward(store: Store, name: str) -> int:
