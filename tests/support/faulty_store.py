@@ -163,3 +163,19 @@ class FaultyStore:
                         hit = hit or fault
             self.failed += hit is not None
         return hit
+
+
+class Between(FaultyStore):
+    """Lets somebody else act before its n-th request."""
+
+    def __init__(self, inner: Store, at: int, act: Callable[[], object]) -> None:
+        super().__init__(inner)
+        self._left, self._act = at, act
+
+    def _request(self, verb: str, path: str, act: Callable[[], ResultT], lost: ResultT | None = None) -> ResultT:
+        with self._lock:
+            self._left -= 1
+            acts = self._left == 0
+        if acts:
+            self._act()
+        return super()._request(verb, path, act, lost)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature
+from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.storage import paths
 from alluvium.storage.store import Store
 
@@ -33,6 +33,9 @@ _STORES = frozenset(
         "viewfs",
     }
 )
+
+#: Folders above that of a file elsewhere, one of which must hold something for the file to be gone.
+_ABOVE = 3
 
 
 def locate(store: Store, open_store: Callable[[str], Store], address: str) -> tuple[Store, str]:
@@ -109,3 +112,35 @@ def ensure_all_same_side(root: str, addresses: pa.ChunkedArray) -> None:
     for scheme in pc.unique(schemes).drop_null().to_pylist():
         first = pc.index(schemes, scheme).as_py()
         ensure_same_side(root, addresses[first].as_py())
+
+
+class Mounts:
+    """Which places of files elsewhere are there at all: a disk that is not mounted has no files either.
+
+    Args:
+        open_store: From a URL to its store.
+    """
+
+    def __init__(self, open_store: Callable[[str], Store]) -> None:
+        self._open_store = open_store
+        self._holds: dict[str, bool] = {}
+
+    def has(self, address: str) -> bool:
+        """Whether anything is found near a file."""
+        directory = paths.split_file(address)[0]
+        for _ in range(_ABOVE):
+            if directory not in self._holds:
+                self._holds[directory] = self._holds_something(directory)
+            if self._holds[directory]:
+                return True
+            above, slash, _name = directory.rstrip("/").rpartition("/")
+            if not slash or above.endswith((":", "/")) or not above:
+                return False
+            directory = above
+        return False
+
+    def _holds_something(self, directory: str) -> bool:
+        try:
+            return next(iter(self._open_store(directory).list_tree("")), None) is not None
+        except AlluviumError:
+            return False

@@ -76,6 +76,24 @@ def test_tags_branches_and_procedures(lake: SparkSession) -> None:
             lake.sql(text)
 
 
+def test_a_time_of_a_call_is_that_of_the_session(lake: SparkSession) -> None:
+    lake.sql("CREATE TABLE lake.db.timed AS SELECT 1 AS k")
+    lake.sql("INSERT INTO lake.db.timed VALUES (2)")
+    before = lake.conf.get("spark.sql.session.timeZone")
+    call = "CALL lake.sys.expire_snapshots(table => 'db.timed', retain_min => 1, older_than => {})"
+    try:
+        for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
+            lake.conf.set("spark.sql.session.timeZone", zone)
+            ((an_hour_ago,),) = rows(lake, "SELECT cast(current_timestamp() - INTERVAL 1 HOUR AS STRING)")
+            for kind in ("TIMESTAMP", "TIMESTAMP_NTZ", ""):
+                assert rows(lake, call.format(f"{kind} '{an_hour_ago}'")) == [(0,)], (zone, kind)
+        ((soon,),) = rows(lake, "SELECT cast(current_timestamp() + INTERVAL 1 HOUR AS STRING)")
+        assert rows(lake, call.format(f"TIMESTAMP '{soon}'")) == [(1,)]
+    finally:
+        lake.conf.set("spark.sql.session.timeZone", before or "UTC")
+        lake.sql("DROP TABLE lake.db.timed")
+
+
 def test_tables_are_copied_and_compacted_by_name(lake: SparkSession, tmp_path: Path) -> None:
     assert rows(lake, "CALL lake.sys.copy(source_table => 'db.t', target_table => 'copies.t')") == [(True,)]
     assert rows(lake, "CALL sys.copy('lake.db.t', 'lake.copies.u', \"day = 'x'\")") == [(True,)]

@@ -13,10 +13,16 @@ import alluvium
 from alluvium.api.paimon.life.procedures import run_procedure
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.commit.assemble import removed_entries
+from alluvium.paimon.commit.draft import Draft, Replaced
+from alluvium.paimon.files.manifest import read_index_manifest
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import list_snapshots
 from alluvium.paimon.schema import SchemaChange
+from alluvium.paimon.terms.spec import ENTRIES
+from alluvium.paimon.write.target import publish
 from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, ReadScope, Replace
+from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -148,3 +154,46 @@ def test_a_file_that_is_gone_makes_no_copy(tmp_path: Path) -> None:
     with pytest.raises(AlluviumError):
         table.copy(str(tmp_path / "copy"))
     assert load_snapshot(open_store(str(tmp_path / "copy"))).document is None
+
+
+def test_a_copy_that_reads_its_files_otherwise_is_none(tmp_path: Path) -> None:
+    """Java leaves the vectors of a table aside that has them not enabled: rows that are gone would be back."""
+    table, store = source(tmp_path, **{"deletion-vectors.modifiable": "true"})
+    copied = str(tmp_path / "copy")
+    table.copy(copied)
+    own = PaimonTable.forPath(copied)
+    own.alter([SchemaChange.set_option("snapshot.num-retained.max", "50")])
+    table.alter([SchemaChange.set_option("snapshot.num-retained.max", "20")])
+    append(open_target(store), [{"k": 4, "day": "a"}])
+    assert table.copy(copied).files == 1 and own.schema.options["snapshot.num-retained.max"] == "50"
+    own.alter([SchemaChange.set_option("snapshot.num-retained.max", "51")])
+    table.alter([SchemaChange.set_option("deletion-vectors.enabled", "true")])
+    with pytest.raises(InvalidRequest) as raised:
+        table.copy(copied)
+    assert raised.value.code == "incompatible-target" and "deletion-vectors.enabled" in raised.value.message
+    assert ks(open_store(copied)) == [1, 2, 3, 4]
+
+
+def test_keys_of_a_partition_without_files_are_those_of_the_source(tmp_path: Path) -> None:
+    """Of a bucket there is one list of keys; Java refuses a table with two."""
+    schema = pa.schema([("k", pa.int32()), ("p", pa.string())])
+    table = PaimonTable.create(
+        str(tmp_path / "t"), schema, partition_keys=["p"], primary_keys=["k", "p"], options={"bucket": "-1"}
+    )
+    append(open_target(open_store(table.url)), [{"k": k, "p": p} for k in range(3) for p in "ab"])
+    target = open_store(str(tmp_path / "copy"))
+    table.copy(target.url)
+    # A compaction has found all rows of a partition deleted.
+    before = load_snapshot(target)
+    entries = removed_entries(before, Replaced()).slice(0, 1)
+    gone = Draft(
+        before.schema, ENTRIES.empty_table(), Replaced(files=entries["file_name"].combine_chunks()), compacts=True
+    )
+    publish(target, gone, before, DEFAULT_RETRY)
+    assert len(ks(target)) == 3
+    for where in ("p = 'a'", "p = 'b'", None):
+        table.copy(target.url, where)
+        document = load_snapshot(target).document
+        assert document is not None and document.index_manifest is not None
+        assert read_index_manifest(target, document.index_manifest).num_rows == 2, where
+    assert len(ks(target)) == 6

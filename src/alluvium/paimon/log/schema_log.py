@@ -20,7 +20,7 @@ MAIN_BRANCH = "main"
 _PREFIX = "schema-"
 _MARK_LENGTH = 64
 #: Branches whose files are read where the table's own have none, or the reverse.
-_BRANCH_OPTIONS = ("scan.fallback-branch", "scan.primary-branch")
+BRANCH_OPTIONS = ("scan.fallback-branch", "scan.primary-branch")
 
 
 def schema_path(schema_id: int, branch: str = MAIN_BRANCH) -> str:
@@ -182,7 +182,7 @@ def _ensure_branches(store: Store, schema: TableSchema) -> None:
     Raises:
         InvalidRequest: `"invalid-table-option"`.
     """
-    named = {key: schema.options[key] for key in _BRANCH_OPTIONS if schema.options.get(key, "").strip()}
+    named = {key: schema.options[key] for key in BRANCH_OPTIONS if schema.options.get(key, "").strip()}
     if len(named) > 1:
         raise InvalidRequest(f"{' and '.join(named)} exclude each other", code="invalid-table-option")
     for key, branch in named.items():

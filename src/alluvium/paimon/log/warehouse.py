@@ -34,9 +34,9 @@ def table_folder(database: str, table: str) -> str:
 
 
 def list_databases(store: Store) -> list[str]:
-    """The databases, in order. `default` is always there."""
+    """The databases, in order. `default` is always there. Folders that no name leads to are none."""
     found = {name.removesuffix(_SUFFIX) for name in list_folders(store, "") if name.endswith(_SUFFIX)}
-    return sorted(found | {DEFAULT_DATABASE})
+    return sorted({name for name in found if _NAME.fullmatch(name)} | {DEFAULT_DATABASE})
 
 
 def list_tables(store: Store, database: str) -> list[str]:

@@ -22,12 +22,23 @@ from alluvium.paimon.files.hash_index import INDEX_TYPE as HASH
 from alluvium.paimon.files.manifest import read_index_manifest
 from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.names import is_there
-from alluvium.paimon.log.schema_log import list_schema_ids, load_schema, schema_path
+from alluvium.paimon.log.schema_log import BRANCH_OPTIONS, list_schema_ids, load_schema, schema_path
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import format_field
-from alluvium.paimon.terms.options import BUCKET
+from alluvium.paimon.terms.options import (
+    BUCKET,
+    DELETION_VECTORS,
+    DELETION_VECTORS_MERGE_ON_READ,
+    FIELDS_PREFIX,
+    IGNORE_DELETE,
+    IGNORE_UPDATE_BEFORE,
+    IMMUTABLE_OPTIONS,
+    PARTITION_DEFAULT_NAME,
+    SEQUENCE_FIELD,
+    SEQUENCE_FIELD_SORT_ORDER,
+)
 from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES
 from alluvium.paimon.upkeep.again import again
 from alluvium.paimon.upkeep.append_compact import partitions_where
@@ -39,9 +50,18 @@ from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_absolute, resolve
 from alluvium.storage.store import PutOutcome, Store
 
-#: Options that say where the table is, or name branches, which a copy does not have.
+#: Options that say where the table is.
 _OWN = ("path", "branch")
-_BRANCHES = ("scan.fallback-branch", "scan.primary-branch")
+#: Options that say which rows files hold, beside those that never change.
+_ROWS = (
+    DELETION_VECTORS.key,
+    DELETION_VECTORS_MERGE_ON_READ.key,
+    SEQUENCE_FIELD.key,
+    SEQUENCE_FIELD_SORT_ORDER.key,
+    IGNORE_DELETE.key,
+    IGNORE_UPDATE_BEFORE.key,
+    PARTITION_DEFAULT_NAME.key,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +100,7 @@ def copy_table(
         raise InvalidRequest(
             "a table is not copied into itself", code="incompatible-target", url=target.url, hint="another place"
         )
-    shown = [key for key in _BRANCHES if key in source.schema.options]
+    shown = [key for key in BRANCH_OPTIONS if key in source.schema.options]
     if shown:
         raise UnsupportedFeature(
             f"a copy has no branches, and {shown[0]} names one",
@@ -102,9 +122,9 @@ def _copy_schemas(source: Snapshot, target: Store) -> None:
     """The schemas under the ids that files name; the newest last."""
     ids, there = (list_schema_ids(store, branch) for store, branch in ((source.store, source.branch), (target, "main")))
     for number in there:
-        same = number in ids and _fits(load_schema(source.store, number, source.branch), load_schema(target, number))
-        if not same:
-            raise _incompatible(target, f"schema {number} of the table there is not that of the source")
+        if number not in ids:
+            raise _incompatible(target, f"the table there has a schema {number}, and the source has none")
+        _ensure_fits(load_schema(source.store, number, source.branch), target, number)
     for number in ids:
         if number in there:
             continue
@@ -114,15 +134,26 @@ def _copy_schemas(source: Snapshot, target: Store) -> None:
         if outcome is PutOutcome.DONE:
             continue
         try:
-            stands = _fits(schema, load_schema(target, number))
+            _ensure_fits(schema, target, number)
         except NotFound:
-            stands = False
-        if not stands:
-            raise _incompatible(target, f"somebody else has written schema {number} there")
+            raise _incompatible(target, f"somebody else has written schema {number} there") from None
 
 
-def _fits(own: TableSchema, other: TableSchema) -> bool:
-    return _layout(own) == _layout(other)
+def _ensure_fits(own: TableSchema, target: Store, number: int) -> None:
+    """A schema of the target is that of the source, but for options that make no difference to what is in files."""
+    other = load_schema(target, number)
+    if _layout(own) != _layout(other):
+        raise _incompatible(target, f"schema {number} of the table there is not that of the source")
+    differing = sorted(key for key in own.options.keys() | other.options.keys() if _says_rows(key))
+    for key in differing:
+        if own.options.get(key) != other.options.get(key):
+            problem = f"the table there has {key} = {other.options.get(key)}, and the source {own.options.get(key)}"
+            raise _incompatible(target, problem)
+
+
+def _says_rows(key: str) -> bool:
+    """Whether an option says which rows files hold."""
+    return key in IMMUTABLE_OPTIONS or key in _ROWS or key.startswith(f"{FIELDS_PREFIX}.")
 
 
 def _layout(schema: TableSchema) -> tuple[object, ...]:
@@ -159,7 +190,7 @@ def _committed(
     document = source.document
     if document is None or (not len(sizes) and not added.num_rows and not gone.num_rows and base.document is not None):
         return Copied(base.version, 0, 0)
-    kept = _kept_indexes(base, there, where)
+    kept = _kept_indexes(base, pa.concat_tables([there.select(["partition"]), own.select(["partition"])]), where)
     draft = Draft(
         base.schema,
         added,
@@ -184,7 +215,7 @@ def _indexes(source: Snapshot, chosen: pa.Table, where: Expression | None) -> pa
 
 
 def _kept_indexes(base: Snapshot, there: pa.Table, where: Expression | None) -> pa.Table:
-    """The index files of what stays of an earlier copy."""
+    """The index files of what stays of an earlier copy: not those of partitions that go, or come anew."""
     if where is None or base.document is None or base.document.index_manifest is None:
         return INDEX_ENTRIES.empty_table()
     entries = read_index_manifest(base.store, base.document.index_manifest)

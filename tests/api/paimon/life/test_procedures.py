@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from paimon_rows import append, make, open_target
 
-from alluvium.api.paimon.life.procedure import bind_arguments
+import alluvium
+from alluvium.api.paimon.life.procedure import Given, bind_arguments, chosen
 from alluvium.api.paimon.life.procedures import PROCEDURES, REFUSED, find_procedure, run_procedure
 from alluvium.api.paimon.life.whole_databases import compact_database
 from alluvium.cli.app import main
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.names import list_numbers
 from alluvium.paimon.log.travel import list_snapshots
 
 
@@ -34,6 +38,38 @@ def test_arguments_are_bound_as_java_does() -> None:
         assert raised.value.code == code
     with pytest.raises(InvalidRequest):
         find_procedure("nope")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1.5, 2.0, Decimal("2.7"), Decimal(2), "1_0", "2.5", "\u0663", b"5", [1], True, dt.datetime(2024, 1, 1), 1 << 31],
+)
+def test_a_number_is_a_whole_one_of_its_size(value: object) -> None:
+    """Snapshots would expire by another number than was said."""
+    with pytest.raises(InvalidRequest) as raised:
+        bind_arguments("expire_snapshots", find_procedure("expire_snapshots"), ("t",), {"retain_max": value})  # type: ignore[dict-item]
+    assert raised.value.code == "invalid-argument"
+
+
+def test_numbers_and_texts_as_they_come() -> None:
+    expire, fast = find_procedure("expire_snapshots"), find_procedure("fast_forward")
+    for value, bound in ((3, 3), (" 4 ", 4), ("-1", -1), ((1 << 31) - 1, (1 << 31) - 1)):
+        assert bind_arguments("expire_snapshots", expire, ("t",), {"retain_max": value})["retain_max"] == bound
+    assert bind_arguments("fast_forward", fast, ("t", 12), {})["branch"] == "12"
+    for wrong in ([1], b"x", {"a": 1}):
+        with pytest.raises(InvalidRequest):
+            bind_arguments("fast_forward", fast, ("t", wrong), {})  # type: ignore[arg-type]
+
+
+def test_a_time_of_a_rollback_is_a_number(tmp_path: Path) -> None:
+    store = make(str(tmp_path / "t"))
+    append(open_target(store), [{"k": 1}])
+    PaimonTable.forPath(store.url).create_tag("x")
+    for given in ({"version": "yesterday"}, {"tag": "x"}):
+        with pytest.raises(InvalidRequest) as raised:
+            run_procedure("rollback", store.url, {**given, "is_timestamp": True}, {})
+        assert raised.value.code == "invalid-timestamp"
+    assert run_procedure("rollback", store.url, {"version": "99999999999999", "is_timestamp": True}, {})
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> object:
@@ -154,7 +190,48 @@ def test_tables_of_a_warehouse_are_chosen_by_their_names(tmp_path: Path) -> None
     ]:
         (row,) = run_procedure("compact_database", str(tmp_path), given, {})
         assert row["result"] == f"Compact database finished. Success: 0, Failed: {failed}", given
+    # Folders that no name leads to are of no database.
+    for odd in (".trash.db", "a.b.db", "x$y.db"):
+        (tmp_path / odd / "t").mkdir(parents=True)
     found = compact_database(str(tmp_path), excluding_tables="one.*")
     assert list(found.failed) == ["two.a"]
     with pytest.raises(InvalidRequest):
         compact_database(str(tmp_path), including_tables="(")
+
+
+def test_partitions_of_a_call_are_those_that_are_meant(tmp_path: Path) -> None:
+    days = ["x", "O'Brien", "a\\nb", 'say "x"', "a=b", ""]
+    store = make(str(tmp_path / "t"), "day")
+    for k, day in enumerate(days):
+        append(open_target(store), [{"k": k, "day": day}])
+
+    def meant(partitions: str) -> list[int]:
+        where = chosen(Given(store.url, {"partitions": partitions, "where": None}, "UTC"))
+        return sorted(row["k"] for row in alluvium.open(store.url).to_arrow(where=where).to_pylist())
+
+    for k, day in enumerate(days):
+        assert meant(f"day={day}") == [k], day
+    assert meant("day='x'") == meant("day=x;") == meant(" day = x ; ") == [0]
+    assert meant("day=x;day=a=b") == [0, 4]
+    for wrong in ("day", "day=x;day", "x=day", ";", "day=x,"):
+        with pytest.raises(InvalidRequest) as raised:
+            meant(wrong)
+        assert raised.value.code == "invalid-partition", wrong
+
+
+def test_all_changelogs_go_or_those_that_options_say(tmp_path: Path) -> None:
+    kept = {"changelog.num-retained.max": "9", "changelog.num-retained.min": "9"}
+    store = make(str(tmp_path / "t"), **kept, **{"snapshot.num-retained.min": "1"})
+    for k in range(4):
+        append(open_target(store), [{"k": k}])
+    table = PaimonTable.forPath(store.url)
+    table.reset_consumer("reader", 4)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    table.reset_consumer("reader", 2)
+    for given in ({"retain_min": 2}, {"retain_max": 2}, {"older_than": "2020-01-01"}, {"max_deletes": 1}):
+        with pytest.raises(InvalidRequest) as raised:
+            run_procedure("expire_changelogs", store.url, {**given, "delete_all": True}, {})
+        assert raised.value.code == "contradicting-options", given
+    assert list_numbers(store, "changelog", "changelog-") == [1, 2, 3]
+    done = run_procedure("expire_changelogs", store.url, {"delete_all": True}, {})
+    assert done == [{"deleted_changelogs_count": 3}] and list_numbers(store, "changelog", "changelog-") == []

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from faulty_store import FaultyStore
+from faulty_store import Between, FaultyStore
 from paimon_rows import append, ks, make, open_target
 
 from alluvium.api.paimon.life.procedures import run_procedure
@@ -17,6 +15,7 @@ from alluvium.paimon.commit.callers import is_committed
 from alluvium.paimon.log.names import list_branches
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At, list_snapshots, list_tags
+from alluvium.paimon.schema import SchemaChange
 from alluvium.paimon.upkeep.life.branches import rename_branch
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.storage.open import open_store
@@ -76,19 +75,6 @@ def test_what_is_refused(table: PaimonTable) -> None:
     assert list_branches(open_store(table.url)) == ["b", "other"]
 
 
-class Between(FaultyStore):
-    """Lets somebody else act before its n-th request."""
-
-    def __init__(self, inner: Store, at: int, act: Callable[[], object]) -> None:
-        super().__init__(inner)
-        self._at, self._act = at, act
-
-    def _request(self, verb: str, path: str, act: Callable[[], Any], lost: Any = None) -> Any:
-        if len(self.requests) + 1 == self._at:
-            self._act()
-        return super()._request(verb, path, act, lost)
-
-
 def begun(path: Path) -> Store:
     store = make(str(path))
     append(open_target(store), [{"k": 1}])
@@ -134,3 +120,15 @@ def test_a_branch_is_renamed_at_any_moment_of_a_commit(tmp_path: Path) -> None:
         told.append(outcome(Between(store, at, lambda store=store: rename_branch(store, "b", "c"))))
         assert ks(store, branch="c") in HELD[told[-1]], (at, counted.requests[at - 1])
     assert set(told) == set(HELD)
+
+
+def test_the_newest_schema_is_there_before_older_ones(table: PaimonTable) -> None:
+    """By an older one a branch would be read wrongly, for a moment, or for good after a crash."""
+    of_branch = PaimonTable.forPath(table.url, branch="b")
+    for n in range(10):
+        of_branch.alter([SchemaChange.add_column(f"c{n}", "INT")])
+    store = FaultyStore(open_store(table.url))
+    rename_branch(store, "b", "c")
+    written = [path for verb, path in store.requests if verb == "put" and path.startswith("branch/branch-c/")]
+    schemas = [int(path.rpartition("-")[2]) for path in written if "/schema/" in path]
+    assert schemas == list(range(10, -1, -1)) and "/schema/" not in written[len(written) - len(schemas) - 1]

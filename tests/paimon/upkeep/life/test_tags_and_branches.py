@@ -13,8 +13,9 @@ from paimon_rows import append, ks, make, open_target
 
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.log.names import list_branches
+from alluvium.paimon.log.names import list_branches, list_numbers
 from alluvium.paimon.log.travel import list_snapshots, list_tags
+from alluvium.paimon.schema import SchemaChange
 from alluvium.paimon.terms.durations import parse_duration
 from alluvium.paimon.upkeep.life.auto_tags import create_due_tags, periods_of
 from alluvium.paimon.upkeep.life.java_time_patterns import parse_time
@@ -101,6 +102,21 @@ def test_what_is_refused(table: PaimonTable) -> None:
             assert raised.value.code == code
     assert list_snapshots(table._store) == [1, 2, 3]
     assert (sorted(list_tags(table._store)), list_branches(table._store)) == (["a"], ["b", "empty"])
+
+
+@pytest.mark.parametrize("option", ["scan.fallback-branch", "scan.primary-branch"])
+def test_a_branch_whose_rows_the_table_shows_stays(table: PaimonTable, option: str) -> None:
+    for name in ("a", "b"):
+        table.create_branch(name)
+    table.alter([SchemaChange.set_option(option, "b")])
+    for act in (lambda: table.delete_branch("b"), lambda: table.delete_branch("a", "b"), table.purge_files):
+        with pytest.raises(InvalidRequest) as raised:
+            act()
+        assert raised.value.code == "branch-in-use" and option in (raised.value.hint or "")
+    assert list_branches(table._store) == ["a", "b"] and list_snapshots(table._store) == [1, 2, 3]
+    table.alter([SchemaChange.remove_option(option)])
+    table.delete_branch("b", "a")
+    assert list_branches(table._store) == []
 
 
 @pytest.mark.parametrize("left", ["snapshot/snapshot-1", "schema/schema-7", "tag/tag-x"])
@@ -214,3 +230,23 @@ def test_of_two_makers_of_a_branch_one_goes_on(tmp_path: Path) -> None:
         PaimonTable(Slow(str(tmp_path / "t"))).create_branch("b")
     assert caught.value.code == "branch-exists"
     assert PaimonTable.forPath(table.url, branch="b").schema == table.schema
+
+
+def test_going_on_as_a_branch_leaves_nothing_of_the_history_that_was(tmp_path: Path) -> None:
+    """Java believes the hint of the earliest snapshot as soon as that is there again; a stream would read changelogs of
+    snapshots that are none of the table's any more.
+    """
+    kept = {"changelog.num-retained.max": "9", "changelog.num-retained.min": "9"}
+    store = make(str(tmp_path / "long"), **{**kept, "snapshot.num-retained.min": "1"})
+    table = PaimonTable.forPath(store.url)
+    for n in range(2):
+        append(open_target(store), [{"k": n}])
+    table.create_tag("two", 2)
+    table.create_branch("b", "two")
+    for n in range(2, 6):
+        append(open_target(store), [{"k": n}])
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert store.get("snapshot/EARLIEST") == b"6" and list_numbers(store, "changelog", "changelog-") == [1, 2, 3, 4, 5]
+    table.fast_forward("b")
+    assert store.get("snapshot/EARLIEST") == store.get("snapshot/LATEST") == b"2"
+    assert list_snapshots(store) == [2] and list_numbers(store, "changelog", "changelog-") == [1]

@@ -14,9 +14,14 @@ import alluvium
 from alluvium.api.paimon.life.procedures import run_procedure
 from alluvium.errors import AlluviumError, CommitConflict, StorageError, UnsupportedFeature
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.commit.assemble import removed_entries
+from alluvium.paimon.commit.draft import Draft, Replaced
+from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.upkeep.removal.missing import remove_missing_files
+from alluvium.paimon.write.target import publish
 from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, ReadScope
+from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.storage.open import open_store
 
 VECTORS = {"deletion-vectors.enabled": "true"}
@@ -73,6 +78,45 @@ def test_vectors_of_files_that_are_gone_go_and_no_others(tmp_path: Path) -> None
     lose(table, 1)
     assert table.remove_unexisting_files().version == 5
     assert ks(table) == [10, 12, 20, 22]
+
+
+def beside(table: PaimonTable, place: Path) -> list[Path]:
+    """Has the files of the newest state lie elsewhere, as `data-file.external-paths` does it; where they are."""
+    store = open_store(table.url)
+    snapshot = load_snapshot(store)
+    entries = removed_entries(snapshot, Replaced())
+    paths = data_paths(entries, partitions_of(entries, snapshot.schema), snapshot.schema).to_pylist()
+    place.mkdir(parents=True)
+    moved = [place / f"moved-{path.rpartition('/')[2]}" for path in paths]
+    for path, new in zip(paths, moved, strict=True):
+        new.write_bytes(store.get(path))
+    for name, values in (("file_name", [m.name for m in moved]), ("external_path", [m.as_uri() for m in moved])):
+        at = entries.schema.get_field_index(name)
+        entries = entries.set_column(at, entries.schema.field(at), pa.array(values))
+    publish(store, Draft(snapshot.schema, entries, Replaced(), reads=True), snapshot, DEFAULT_RETRY)
+    return moved
+
+
+def test_files_elsewhere_are_asked_for_where_they_are(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    moved = beside(table, tmp_path / "elsewhere")
+    assert ks(table) == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+    assert table.remove_unexisting_files().paths == ()
+    moved[1].unlink()
+    done = table.remove_unexisting_files()
+    assert [path.rpartition("/")[2] for path in done.paths] == [moved[1].name] and len(ks(table)) == 6
+
+
+def test_files_of_a_place_that_is_not_there_are_not_gone(tmp_path: Path) -> None:
+    """A disk that is not mounted has no files, and will have them again."""
+    table, place = make(tmp_path), tmp_path / "disk/of/its/own"
+    beside(table, place)
+    (tmp_path / "disk").rename(tmp_path / "unmounted")
+    for dry_run in (True, False):
+        with pytest.raises(StorageError, match="mounted"):
+            table.remove_unexisting_files(dry_run)
+    (tmp_path / "unmounted").rename(tmp_path / "disk")
+    assert len(ks(table)) == 9
 
 
 def test_a_file_that_cannot_be_asked_for_is_not_gone(tmp_path: Path) -> None:

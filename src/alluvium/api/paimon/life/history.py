@@ -230,8 +230,10 @@ class TableHistory:
 
         Raises:
             NotFound: There is no such branch.
+            InvalidRequest: The table shows the rows of one, as its fallback (`"branch-in-use"`); none was deleted.
         """
         with locating(self._store, None):
+            branches.ensure_not_shown(self._store, names)
             for name in names:
                 branches.delete_branch(self._store, name)
 

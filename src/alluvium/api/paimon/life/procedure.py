@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 
 from alluvium.api.paimon.life.times import millis_of
@@ -15,6 +17,9 @@ Value = str | int | bool | None
 Rows = Sequence[Sequence[object]]
 #: A type of an argument or a result, as Spark calls it.
 STRING, INT, LONG, BOOLEAN = "string", "int", "bigint", "boolean"
+_BITS = {INT: 32, LONG: 64}
+#: A whole number as text, which command lines have alone.
+_WHOLE = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 
 
 @dataclass(frozen=True)
@@ -147,18 +152,27 @@ def chosen(given: Given) -> str | None:
 def _condition(partitions: str, given: Given) -> str:
     """`"day=1,hour=2;day=2,hour=3"` as a condition."""
     schema = given.table.schema
+    texts = [text for text in partitions.split(";") if text.strip()]
     whole = []
-    for text in partitions.split(";"):
-        pairs = dict(pair.partition("=")[::2] for pair in text.split(","))
-        quoted = {key.strip(): value.strip().strip("'\"").replace("'", "''") for key, value in pairs.items()}
-        if not set(quoted) <= set(schema.partition_keys):
+    for text in texts or [partitions]:
+        pairs = [pair.partition("=") for pair in text.split(",")]
+        found = {key.strip(): _quoted(value.strip()) for key, equals, value in pairs if equals}
+        if len(found) < len(pairs) or not set(found) <= set(schema.partition_keys):
             raise InvalidRequest(
                 f"{text!r} is no partition of the table",
                 code="invalid-partition",
                 hint=f"partition keys: {', '.join(schema.partition_keys) or 'none'}",
             )
-        whole.append("(" + " and ".join(f"`{key}` = '{value}'" for key, value in quoted.items()) + ")")
+        whole.append("(" + " and ".join(f"`{key}` = {value}" for key, value in found.items()) + ")")
     return " or ".join(whole)
+
+
+def _quoted(value: str) -> str:
+    """A value as text of SQL; it may have its quotes already."""
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def bind_arguments(
@@ -198,13 +212,31 @@ def _typed(name: str, key: str, value: Value, kind: str) -> Value:
         return None
     try:
         if kind == STRING:
-            return str(value).lower() if isinstance(value, bool) else str(value)
+            return _text(value)
         if kind == BOOLEAN:
-            return {"true": True, "false": False}[str(value).casefold()]
-        if isinstance(value, bool):
-            raise ValueError
-        return int(value)
+            return {"true": True, "false": False}[_text(value).casefold()]
+        return _whole(value, _BITS[kind])
     except (ValueError, KeyError):
         raise InvalidRequest(
             f"the argument {key} of {name} is {value!r}, and no {kind}", code="invalid-argument"
         ) from None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (str, int, float, Decimal)):
+        raise ValueError
+    return str(value)
+
+
+def _whole(value: object, bits: int) -> int:
+    """A whole number as it was given: of another one nobody knows what was meant."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError
+    if isinstance(value, str) and _WHOLE.fullmatch(value) is None:
+        raise ValueError
+    found = int(value)
+    if not -(1 << bits - 1) <= found < 1 << bits - 1:
+        raise ValueError
+    return found

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from alluvium.api.paimon.life.history import TableHistory
 from alluvium.api.paimon.life.times import Duration, When, duration_ms, millis_of
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon.log import consumers
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
@@ -85,16 +85,25 @@ class TableRetention(TableHistory):
             retain_min: Snapshots count, too.
             older_than: None: by `changelog.time-retained`.
             max_deletes: So many go at most.
-            delete_all: All of them go.
+            delete_all: All of them go, also those that consumers have not read.
             dry_run: Only say which.
+
+        Raises:
+            InvalidRequest: The numbers make no sense (`"invalid-retention"`), or all are to go, and some to stay
+                (`"contradicting-options"`).
         """
+        said = (retain_max, retain_min, older_than, max_deletes)
+        if delete_all and any(one is not None for one in said):
+            raise InvalidRequest(
+                "delete_all leaves nothing that retain_max, retain_min, older_than or max_deletes could keep",
+                code="contradicting-options",
+                url=self._store.url,
+            )
         with locating(self._store, None):
-            now_ms = _now_ms()
-            retention = changelog_retention(self._own_schema().options, now_ms)
-            if delete_all:
-                retention = retention.given(1, 1, now_ms, 1 << 62)
-            else:
+            retention = None
+            if not delete_all:
                 before_ms = None if older_than is None else millis_of(older_than, "older_than")
+                retention = changelog_retention(self._own_schema().options, _now_ms())
                 retention = retention.given(retain_max, retain_min, before_ms, max_deletes)
             return expire_changelogs(self._store, retention, self._branch, dry_run)
 
@@ -180,6 +189,7 @@ class TableRetention(TableHistory):
             The snapshot, and the names of what went.
 
         Raises:
+            InvalidRequest: The table shows the rows of a branch, as its fallback (`"branch-in-use"`).
             CommitConflict: Others committed every time; the table is as it was.
         """
         self._ensure_own_main("emptied")

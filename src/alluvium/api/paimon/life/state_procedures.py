@@ -22,6 +22,10 @@ def _rollback(given: Given) -> object:
         )
     ((name, version),) = said.items()
     if given.flag("is_timestamp"):
+        if name == "tag" or not str(version).isdecimal():
+            raise InvalidRequest(
+                f"{version!r} is no time", code="invalid-timestamp", url=given.url, hint="milliseconds since 1970 UTC"
+            )
         return given.table.rollback_to_timestamp(int(str(version)))
     return given.table.rollback_to(str(version), is_tag={"tag": True, "snapshot": False}.get(name))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypedDict
 
 from alluvium.api.paimon.life.procedure import (
     BOOLEAN,
@@ -23,21 +24,30 @@ _NUMBERS = {"retain_max?": INT, "retain_min?": INT, "older_than?": STRING, "max_
 
 
 def _expire_snapshots(given: Given) -> Rows:
-    done = given.table.expire_snapshots(
-        given.number("retain_max"), given.number("retain_min"), given.time_ms("older_than"), given.number("max_deletes")
-    )
-    return ((len(done.ids),),)
+    return ((len(given.table.expire_snapshots(**_retention(given)).ids),),)
 
 
 def _expire_changelogs(given: Given) -> Rows:
-    done = given.table.expire_changelogs(
-        given.number("retain_max"),
-        given.number("retain_min"),
-        given.time_ms("older_than"),
-        given.number("max_deletes"),
-        given.flag("delete_all"),
-    )
+    done = given.table.expire_changelogs(**_retention(given), delete_all=given.flag("delete_all"))
     return ((len(done.ids),),)
+
+
+class _Retention(TypedDict):
+    """What stays, as of `PaimonTable.expire_snapshots`."""
+
+    retain_max: int | None
+    retain_min: int | None
+    older_than: int | None
+    max_deletes: int | None
+
+
+def _retention(given: Given) -> _Retention:
+    return {
+        "retain_max": given.number("retain_max"),
+        "retain_min": given.number("retain_min"),
+        "older_than": given.time_ms("older_than"),
+        "max_deletes": given.number("max_deletes"),
+    }
 
 
 def _expire_partitions(given: Given) -> Rows:

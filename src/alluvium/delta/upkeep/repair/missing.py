@@ -20,6 +20,7 @@ from alluvium.delta.upkeep.vacuum.files import vector_paths
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, NotFound
+from alluvium.storage.elsewhere import Mounts
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_absolute, split_file
 from alluvium.storage.progress import counting
@@ -36,8 +37,6 @@ REPORT = pa.schema(
 )
 #: Files that are looked up one by one; for more, a listing says first which to look for.
 _FEW = 500
-#: Folders above that of a file elsewhere, one of which must hold something for the file to be gone.
-_ABOVE = 3
 
 
 class _Seen(Enum):
@@ -108,7 +107,7 @@ class _Asked:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._holds: dict[str, bool] = {}
+        self._mounts = Mounts(snapshot.open_store)
         self.gone: list[str] = []
         self.unknown: list[Finding] = []
 
@@ -124,7 +123,7 @@ class _Asked:
             store, name = self._place(path)
             store.head(name)
         except NotFound:
-            return _Seen.GONE if not is_absolute(path) or self._is_mounted(path) else _unknown(path, _NOT_MOUNTED)
+            return _Seen.GONE if not is_absolute(path) or self._mounts.has(path) else _unknown(path, _NOT_MOUNTED)
         except AlluviumError as error:
             return _unknown(path, f"it cannot be looked at, so that nobody knows whether it is there: {error.message}")
         return _Seen.THERE
@@ -134,26 +133,6 @@ class _Asked:
             return self._snapshot.store, path
         directory, name = split_file(path)
         return self._snapshot.open_store(directory), name
-
-    def _is_mounted(self, path: str) -> bool:
-        """Whether the place of a file elsewhere is there at all: a disk that is not mounted has no files either."""
-        directory = split_file(path)[0]
-        for _ in range(_ABOVE):
-            if directory not in self._holds:
-                self._holds[directory] = self._holds_something(directory)
-            if self._holds[directory]:
-                return True
-            above, slash, _name = directory.rstrip("/").rpartition("/")
-            if not slash or above.endswith((":", "/")) or not above:
-                return False
-            directory = above
-        return False
-
-    def _holds_something(self, directory: str) -> bool:
-        try:
-            return next(iter(self._snapshot.open_store(directory).list_tree("")), None) is not None
-        except AlluviumError:
-            return False
 
 
 _NOT_MOUNTED = "it is not found, but neither is anything near it: perhaps the place is not mounted, or was moved"

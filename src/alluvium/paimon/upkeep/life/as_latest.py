@@ -21,7 +21,7 @@ from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.terms.spec import INDEX_ENTRIES
 from alluvium.paimon.upkeep.again import again
-from alluvium.paimon.upkeep.life.tags import create_tag, delete_tag
+from alluvium.paimon.upkeep.life.tags import copy_tag, create_tag, delete_tag
 from alluvium.paimon.write.target import publish
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.store import Store
@@ -30,6 +30,8 @@ log = logging.getLogger("alluvium")
 
 #: Begins the names of the tags that keep the files of such a state, and of who commits it.
 _PREFIX = "rollback-to-as-latest-"
+#: For how long such a tag stays beside another one, where a crash has left it.
+_RETAINED_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ def rollback_to_as_latest(
     """Commits the state of a snapshot or a tag as the newest one.
 
     As in Java a tag keeps the snapshot from then on: other engines, which look at neighbours alone when snapshots
-    expire, would delete files that are there again.
+    expire, would delete files that are there again. Until the commit stands it is one of our own, which nobody deletes
+    or replaces.
 
     Raises:
         InvalidRequest: Neither or both of snapshot and tag (`"contradicting-options"`).
@@ -70,16 +73,21 @@ def rollback_to_as_latest(
         )
     if load_snapshot(store, At(), branch).document is None:
         raise NotFound("the table has no snapshot", code="snapshot-not-found", url=store.url)
-    if tag is not None:
-        return _committed(store, load_snapshot(store, At(tag=tag), branch), branch, retry)
-    name = f"{_PREFIX}{snapshot_id}-{uuid.uuid4()}"
-    create_tag(store, name, snapshot_id, branch=branch)
+    name = f"{_PREFIX}{snapshot_id or tag}-{uuid.uuid4()}"
+    if tag is None:
+        create_tag(store, name, snapshot_id, branch=branch)
+    else:
+        copy_tag(store, tag, name, branch, _RETAINED_MS)
     try:
-        return _committed(store, load_snapshot(store, At(tag=name), branch), branch, retry)
+        done = _committed(store, load_snapshot(store, At(tag=name), branch), branch, retry)
     except (CommitConflict, NotFound):
         # Nothing was committed; after any other error nobody knows.
         _forget(store, name, branch)
         raise
+    if tag is not None:
+        # As Java has it the other one keeps the files.
+        _forget(store, name, branch)
+    return done
 
 
 def _committed(store: Store, state: Snapshot, branch: str, retry: RetryPolicy) -> RolledBack:
@@ -129,4 +137,4 @@ def _forget(store: Store, name: str, branch: str) -> None:
     try:
         delete_tag(store, name, branch)
     except AlluviumError as error:
-        log.warning("the tag %s of a rollback that failed stays: %s", name, error)
+        log.warning("the tag %s of a rollback stays: %s", name, error)

@@ -5,16 +5,32 @@ Specification: `org.apache.paimon.utils.FileSystemBranchManager`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon.commit.callers import callers_of, pass_on, take_over
-from alluvium.paimon.log.names import directory, ensure_name, is_there, list_branches, list_names, renamed_mark
-from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids, not_a_table, schema_path
+from alluvium.paimon.log.names import (
+    directory,
+    ensure_name,
+    list_branches,
+    list_names,
+    list_numbers,
+    read_file,
+    renamed_mark,
+)
+from alluvium.paimon.log.schema_log import (
+    BRANCH_OPTIONS,
+    MAIN_BRANCH,
+    list_schema_ids,
+    load_latest_schema,
+    not_a_table,
+    schema_path,
+)
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import parse_snapshot
-from alluvium.paimon.upkeep.life.tags import tag_path
+from alluvium.paimon.upkeep.life.tags import still_names, tag_changed, tag_path
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import PutOutcome, Store
 
@@ -37,20 +53,22 @@ def create_branch(store: Store, name: str, tag: str | None = None) -> None:
         raise not_a_table(store)
     newest = ids[-1]
     if tag is not None:
-        document = read_tag(store, tag)
+        read_tag(store, tag)
+        said = read_file(store, tag_path(tag), tag_changed(tag, tag_path(tag)))
+        document = parse_snapshot(said, tag_path(tag))
         newest = document.schema_id
     _claim_name(store, name)
     try:
         if tag is not None:
-            _copy(store, tag_path(tag), tag_path(tag, name))
+            store.put(tag_path(tag, name), said)
             pass_on(store, name, document.id)
-            _begin_at(store, tag, name)
+            _begin_at(store, document.id, said, name)
         # The newest first: a branch whose newest schema is an older one would be read wrongly.
         for number in sorted((n for n in ids if n <= newest), reverse=True):
             _copy(store, schema_path(number), schema_path(number, name))
-        if tag is not None and not is_there(store, tag_path(tag)):
-            # Whoever deleted the tag may have looked for branches before this one was there.
-            raise NotFound(f"the tag {tag!r} was deleted while the branch was made", code="tag-not-found")
+        if tag is not None and not still_names(store, tag_path(tag), document):
+            # Whoever deleted or replaced it may have looked for branches before this one was there.
+            raise tag_changed(tag, tag_path(tag))
     except Exception:
         store.delete_tree(f"branch/branch-{name}")
         raise
@@ -62,8 +80,10 @@ def delete_branch(store: Store, name: str) -> None:
 
     Raises:
         NotFound: There is no such branch.
+        InvalidRequest: It is the main one, or the table shows its rows (`"branch-in-use"`).
     """
     ensure_name(name, "branch")
+    ensure_not_shown(store, (name,))
     if name == MAIN_BRANCH:
         raise InvalidRequest("the main branch cannot be deleted", code="invalid-name", hint="delete the table")
     if not any(True for _ in store.list_tree(f"branch/branch-{name}")):
@@ -72,6 +92,24 @@ def delete_branch(store: Store, name: str) -> None:
     for number in list_schema_ids(store, name):
         store.delete(schema_path(number, name))
     store.delete_tree(f"branch/branch-{name}")
+
+
+def ensure_not_shown(store: Store, names: Collection[str]) -> None:
+    """Before branches are deleted: a table that shows the rows of one of them could not be read any more.
+
+    Raises:
+        InvalidRequest: It does (`"branch-in-use"`).
+    """
+    schema = load_latest_schema(store)
+    shown = {} if schema is None else {key: schema.options.get(key, "").strip() for key in BRANCH_OPTIONS}
+    for key, branch in shown.items():
+        if branch in names:
+            raise InvalidRequest(
+                f"the branch {branch!r} is not deleted, as the table shows its rows: {key} = {branch}",
+                code="branch-in-use",
+                url=store.url,
+                hint=f"unset {key} first",
+            )
 
 
 def rename_branch(store: Store, name: str, target: str) -> None:
@@ -116,7 +154,7 @@ def _copy_documents(store: Store, name: str, target: str, known: frozenset[str])
     """
     root = f"branch/branch-{name}/"
     paths = {info.path.removeprefix(root) for info in store.list_tree(root.rstrip("/"))} - known
-    found = sorted(path for path in paths if path.rpartition("/")[2] not in _LEFT_ALONE)
+    found = sorted((path for path in paths if path.rpartition("/")[2] not in _LEFT_ALONE), key=_by_number)
     for is_schema in (False, True):
         # Of numbered ones the newest first, which is a whole state by itself.
         for path in reversed([path for path in found if path.startswith("schema/") == is_schema]):
@@ -126,6 +164,12 @@ def _copy_documents(store: Store, name: str, target: str, known: frozenset[str])
                 continue  # it has expired meanwhile
             store.put(f"branch/branch-{target}/{path}", data)
     return frozenset(found)
+
+
+def _by_number(path: str) -> tuple[str, int]:
+    """Numbered files of a folder in their order."""
+    name, dash, number = path.rpartition("-")
+    return (name, int(number)) if dash and number.isdecimal() else (path, 0)
 
 
 def fast_forward(store: Store, name: str) -> int:
@@ -222,6 +266,12 @@ def _place(store: Store, taken: _Taken, first: int, last: int) -> None:
     for number in list_snapshots(store):
         if number >= first and number not in taken.snapshots:
             store.delete(f"{folder}/snapshot-{number}")
+    # Believed, too, as soon as a snapshot of that number is there again.
+    store.put(f"{folder}/EARLIEST", str(min(list_snapshots(store), default=first)).encode())
+    kept = directory(MAIN_BRANCH, "changelog")
+    for number in reversed(list_numbers(store, kept, "changelog-")):
+        if number >= first:
+            store.delete(f"{kept}/changelog-{number}")
     for tag, data in taken.tags.items():
         store.put(tag_path(tag), data)
     for tag in list_names(store, directory(MAIN_BRANCH, "tag"), "tag-"):
@@ -271,11 +321,12 @@ def _claim_name(store: Store, name: str) -> None:
         raise _exists(name)
 
 
-def _begin_at(store: Store, tag: str, name: str) -> None:
+def _begin_at(store: Store, number: int, said: bytes, name: str) -> None:
     """The snapshot of a tag as the branch's first; of one that has expired the tag's own words."""
-    number = read_tag(store, tag).id
     path, target = (f"{directory(b, 'snapshot')}/snapshot-{number}" for b in (MAIN_BRANCH, name))
-    _copy(store, path if is_there(store, path) else tag_path(tag), target)
+    with suppress(NotFound):
+        said = store.get(path)
+    store.put(target, said)
 
 
 def _copy(store: Store, source: str, target: str) -> None:

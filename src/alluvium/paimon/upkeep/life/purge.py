@@ -16,7 +16,7 @@ from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.upkeep.again import again
-from alluvium.paimon.upkeep.life.branches import delete_branch
+from alluvium.paimon.upkeep.life.branches import delete_branch, ensure_not_shown
 from alluvium.paimon.upkeep.life.tags import delete_tag, list_all_tags
 from alluvium.paimon.upkeep.removal.expire import expire_snapshots
 from alluvium.paimon.upkeep.removal.orphans import remove_orphan_files
@@ -52,8 +52,10 @@ def purge_files(store: Store, retry: RetryPolicy = DEFAULT_RETRY) -> Purged:
     The rows go first: whoever reads meanwhile gets none, or a clear error.
 
     Raises:
+        InvalidRequest: The table shows the rows of a branch (`"branch-in-use"`); nothing was done.
         CommitConflict: Others committed every time; the table is as it was.
     """
+    ensure_not_shown(store, list_branches(store))
     version = again(lambda: _emptied(store, retry), retry, "emptied")
     branches = list_branches(store)
     for name in branches:

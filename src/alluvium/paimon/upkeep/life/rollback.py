@@ -13,10 +13,11 @@ from collections.abc import Sequence
 
 from alluvium.errors import NotFound
 from alluvium.paimon.commit.callers import take_back
-from alluvium.paimon.log.names import directory, is_there, list_numbers
+from alluvium.paimon.log.names import directory, is_there, list_numbers, read_file
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.travel import At, find_snapshot, find_until_watermark, list_snapshots, read_snapshot, read_tag
-from alluvium.paimon.upkeep.life.tags import create_tag, list_all_tags, tag_path
+from alluvium.paimon.terms.spec import SnapshotDocument
+from alluvium.paimon.upkeep.life.tags import create_tag, list_all_tags, names_as, still_names, tag_changed, tag_path
 from alluvium.storage.store import PutOutcome, Store
 
 #: Names of tags that stand while a rollback goes on.
@@ -58,7 +59,7 @@ def rollback_to_tag(store: Store, name: str, branch: str = MAIN_BRANCH) -> int:
     number, path = document.id, f"{directory(branch, 'snapshot')}/snapshot-{document.id}"
     later = [one for one in list_snapshots(store, branch) if one > number]
     while True:
-        _put_back(store, name, path, branch)
+        _put_back(store, name, path, document, branch)
         _forget(store, number, later, branch)
         known = list_snapshots(store, branch)
         # Writers may have put snapshots behind those that were there; one behind this one began on it.
@@ -68,17 +69,22 @@ def rollback_to_tag(store: Store, name: str, branch: str = MAIN_BRANCH) -> int:
             return number
 
 
-def _put_back(store: Store, name: str, path: str, branch: str) -> None:
+def _put_back(store: Store, name: str, path: str, document: SnapshotDocument, branch: str) -> None:
     """The snapshot of a tag, where it has expired: "the earliest snapshot is later than the rollback tag"."""
     if is_there(store, path):
         return
-    outcome = store.put_if_absent(path, store.get(tag_path(name, branch)))
+    tag = tag_path(name, branch)
+    changed = tag_changed(name, tag)
+    content = read_file(store, tag, changed)
+    if not names_as(content, tag, document):
+        raise changed
+    outcome = store.put_if_absent(path, content)
     if outcome is PutOutcome.UNKNOWN and not is_there(store, path):
         raise NotFound("the snapshot could not be put back", code="snapshot-not-found", path=path)
-    if not is_there(store, tag_path(name, branch)):
-        # Whoever deleted the tag may have looked for snapshots before this one was there.
+    if not still_names(store, tag, document):
+        # Whoever deleted or replaced the tag may have looked for snapshots before this one was there.
         store.delete(path)
-        raise NotFound(f"the tag {name!r} was deleted during the rollback", code="tag-not-found", path=path)
+        raise changed
     folder, _, own = path.rpartition("/snapshot-")
     store.put(f"{folder}/EARLIEST", own.encode())
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from alluvium.errors import InvalidRequest, NotFound
-from alluvium.paimon.log.names import directory, ensure_name, is_there, list_names
+from alluvium.paimon.log.names import directory, ensure_name, is_there, list_names, read_file
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import SnapshotDocument, parse_snapshot
@@ -84,8 +84,8 @@ def create_tag(
         store.put(path, content)
     else:
         _put_new(store, name, path, content)
-    if not is_there(store, source):
-        # Whoever let it expire may have looked for tags before this one was there.
+    if not still_names(store, source, document):
+        # Whoever let it expire, or took the tag away that kept it, may have looked for tags before this one was there.
         if before is None:
             delete_tag(store, name, branch)
         else:
@@ -105,11 +105,46 @@ def rename_tag(store: Store, name: str, target: str, branch: str = MAIN_BRANCH) 
         NotFound: There is no such tag.
         InvalidRequest: The other name is taken (`"tag-exists"`).
     """
+    # Both names for a moment, never none.
+    copy_tag(store, name, target, branch)
+    store.delete(tag_path(name, branch))
+
+
+def copy_tag(
+    store: Store, name: str, target: str, branch: str = MAIN_BRANCH, retained_ms: int | None = None
+) -> None:
+    """Gives the snapshot of a tag another name beside it; arguments and errors as of `create_tag` and `rename_tag`."""
     path, new = _named(name, branch), _named(target, branch)
     read_tag(store, name, branch)
-    # Both names for a moment, never none.
-    _put_new(store, target, new, store.get(path))
-    store.delete(path)
+    content = read_file(store, path, tag_changed(name, path))
+    _put_new(store, target, new, content if retained_ms is None else _with_times(content, retained_ms))
+    if not still_names(store, path, parse_snapshot(content, path)):
+        # Whoever deleted or replaced the tag may have looked for others before this one was there.
+        delete_tag(store, target, branch)
+        raise tag_changed(name, path)
+
+
+def tag_changed(name: str, path: str) -> NotFound:
+    """Somebody has taken away what a tag was."""
+    return NotFound(f"the tag {name!r} was deleted or replaced meanwhile", code="tag-not-found", path=path)
+
+
+def still_names(store: Store, path: str, document: SnapshotDocument) -> bool:
+    """Whether a file of a snapshot or a tag is there, and is of the same snapshot as when it was read."""
+    try:
+        return names_as(store.get(path), path, document)
+    except NotFound:
+        return False
+
+
+def names_as(data: bytes, path: str, document: SnapshotDocument) -> bool:
+    """Whether a file of a snapshot or a tag is of a snapshot."""
+    return _snapshot_of(parse_snapshot(data, path)) == _snapshot_of(document)
+
+
+def _snapshot_of(document: SnapshotDocument) -> SnapshotDocument:
+    """Without what a tag says beside."""
+    return msgspec.structs.replace(document, tag_create_time=None, tag_time_retained=None)
 
 
 def delete_tag(store: Store, name: str, branch: str = MAIN_BRANCH) -> tuple[str, ...]:
@@ -176,7 +211,10 @@ def _source(store: Store, snapshot_id: int | None, branch: str) -> tuple[str, by
             read_snapshot(store, snapshot_id, branch)  # tells which there are
             raise
     path = tag_path(kept, branch)
-    document = json.loads(store.get(path))
+    changed = tag_changed(kept, path)
+    document = json.loads(read_file(store, path, changed))
+    if document.get("id") != snapshot_id:
+        raise changed
     plain = {key: value for key, value in document.items() if key not in _OWN}
     return path, msgspec.json.format(msgspec.json.encode(plain), indent=2)
 

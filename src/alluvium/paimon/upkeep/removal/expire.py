@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from alluvium.errors import AlluviumError, NotFound
@@ -87,8 +88,12 @@ def expire_snapshots(
     return Expired(tuple(going), remove_dead(store, dying).paths)
 
 
-def expire_changelogs(store: Store, retention: Retention, branch: str = MAIN_BRANCH, dry_run: bool = False) -> Expired:
-    """Lets long-lived changelogs expire; arguments and errors as for snapshots."""
+def expire_changelogs(
+    store: Store, retention: Retention | None, branch: str = MAIN_BRANCH, dry_run: bool = False
+) -> Expired:
+    """Lets long-lived changelogs expire; arguments and errors as for snapshots. Without a retention all of them go, be
+    they read by consumers or not.
+    """
     folder = directory(branch, Kind.CHANGELOG.value)
     ids, snapshots = list_numbers(store, folder, "changelog-"), list_snapshots(store, branch)
     if not ids or not snapshots:
@@ -98,7 +103,9 @@ def expire_changelogs(store: Store, retention: Retention, branch: str = MAIN_BRA
         path = f"{folder}/changelog-{number}"
         return parse_snapshot(store.get(path), path).time_millis
 
-    first = retention.first_kept(ids, snapshots[-1], time_of, least_next_snapshot(store, branch))
+    first = snapshots[0]
+    if retention is not None:
+        first = retention.first_kept(ids, snapshots[-1], time_of, least_next_snapshot(store, branch))
     going = [number for number in ids if number < first]
     if not going or dry_run:
         return Expired(tuple(going))
@@ -110,8 +117,9 @@ def expire_changelogs(store: Store, retention: Retention, branch: str = MAIN_BRA
 def _delete_all(store: Store, branch: str, paths: Sequence[str]) -> list[Root]:
     dying = []
     for path in paths:
-        dying.append(Root(Kind.CHANGELOG, branch, path, parse_snapshot(store.get(path), path)))
-        store.delete(path)
+        with suppress(NotFound):  # somebody else lets them expire, too, and takes what it needed
+            dying.append(Root(Kind.CHANGELOG, branch, path, parse_snapshot(store.get(path), path)))
+            store.delete(path)
     return dying
 
 

@@ -1,6 +1,7 @@
 """Data files that the newest state names and that are not there: taken out of it, so that what is left can be read.
 
-The rows of such files are lost already, whoever deleted them. Specification:
+The rows of such files are lost already, whoever deleted them. Only "not found" counts, and only where it is answered
+twice. Specification:
 `org.apache.paimon.operation.ListUnexistingFiles`; `sys.remove_unexisting_files`.
 """
 
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.errors import NotFound, UnsupportedFeature
+from alluvium.errors import NotFound, StorageError, UnsupportedFeature
 from alluvium.paimon.commit.draft import Draft, Replaced
 from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
@@ -21,9 +22,10 @@ from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.write.target import publish
 from alluvium.plan.changes import TOUCHED_FILES
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.storage.elsewhere import Mounts, locate
 from alluvium.storage.locating import locating
 from alluvium.storage.parallel import map_parallel
-from alluvium.storage.store import Store
+from alluvium.storage.paths import is_absolute, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ def remove_missing_files(snapshot: Snapshot, dry_run: bool = False, retry: Retry
         retry: How often a lost commit is tried again.
 
     Raises:
-        StorageError: It cannot be told of a file whether it is there; nothing was committed.
+        StorageError: It cannot be told of a file whether it is there, be it that its place is not mounted; nothing was
+            committed.
         UnsupportedFeature: Rows have their columns in several files (`"unsupported-row-change"`).
         CommitConflict: Others wrote meanwhile.
     """
@@ -59,8 +62,8 @@ def remove_missing_files(snapshot: Snapshot, dry_run: bool = False, retry: Retry
     with locating(snapshot.store, snapshot.version):
         schema, entries = snapshot.schema, snapshot.entries
         paths = data_paths(entries, partitions_of(entries, schema), schema)
-        is_gone = pa.array(map_parallel(lambda path: _is_gone(snapshot.store, path), paths.to_pylist()), pa.bool_())
-        gone, lost = entries.filter(is_gone), paths.filter(is_gone)
+        lost = _gone(snapshot, _gone(snapshot, paths))
+        gone = entries.filter(pc.is_in(paths, value_set=lost))
         found = Missing(tuple(lost.to_pylist()), int(pc.sum(gone["row_count"]).as_py() or 0))
         if dry_run or not found.paths:
             return found
@@ -79,9 +82,27 @@ def remove_missing_files(snapshot: Snapshot, dry_run: bool = False, retry: Retry
     return Missing(found.paths, found.rows, published.entry.version)
 
 
-def _is_gone(store: Store, path: str) -> bool:
+def _gone(snapshot: Snapshot, paths: pa.Array) -> pa.Array:
+    """Those of some files that are not there."""
+    mounts = Mounts(snapshot.open_store)
+    names = paths.to_pylist()
+    return paths.filter(pa.array(map_parallel(lambda path: _is_gone(snapshot, path, mounts), names), pa.bool_()))
+
+
+def _is_gone(snapshot: Snapshot, path: str, mounts: Mounts) -> bool:
+    store, name = snapshot.store, path
+    if is_absolute(path):
+        path = resolve(store.url, path)
+        store, name = locate(store, snapshot.open_store, path)
     try:
-        store.head(path)
+        store.head(name)
     except NotFound:
-        return True
+        if store is snapshot.store or mounts.has(path):
+            return True
+        raise StorageError(
+            "it cannot be told whether a file elsewhere is there, as nothing near it is",
+            code="store-unreachable",
+            path=path,
+            hint="perhaps the place is not mounted, or was moved",
+        ) from None
     return False
