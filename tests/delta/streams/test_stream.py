@@ -263,6 +263,24 @@ def test_a_table_that_is_partitioned_anew_stops_a_stream() -> None:
     assert batches(log.stream(starting_version=3)) == [["b"]]
 
 
+def test_a_table_that_is_partitioned_anew_between_load_and_start() -> None:
+    """As in delta-spark: what begins with all rows begins with those of now, and has been told of no other partitions."""
+    log, columns = Log("stream-partitions-early", add("a")), (("id", "long"), ("p", "long"))
+    log.commit(metadata(columns))
+    stream = log.stream()
+    log.commit(metadata(columns, partition_by=("p",)), remove("a"), add("b"))
+    first = stream.latest(None)
+    assert first is not None
+    assert paths(stream.batch(None, first)) == ["b"]
+    log.commit(add("c"))
+    assert batches(stream, first) == [["c"]]
+    # What comes then is told all the same.
+    log.commit(metadata(columns), add("d"))
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(Offset("t", 4))
+    assert (caught.value.code, caught.value.version) == ("stream-schema-changed", 4)
+
+
 def test_another_table() -> None:
     log = Log("stream-other", add("a"))
     stream = log.stream()
