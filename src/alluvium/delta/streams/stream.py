@@ -440,12 +440,11 @@ class Stream:
         return files.filter(pa.array([exclude.search(path) is None for path in files["path"].to_pylist()]))
 
     def _without_excluded(self, commit: CommitChanges) -> CommitChanges:
-        return replace(
-            commit,
-            added=self._included(commit.added),
-            removed=self._included(commit.removed),
-            recorded=self._included(commit.recorded),
-        )
+        if commit.recorded.num_rows:
+            # "Read only those [...], and skip the remaining add and remove actions", be they left out, too.
+            nothing = CHANGED_FILES.empty_table()
+            return replace(commit, added=nothing, removed=nothing, recorded=self._included(commit.recorded))
+        return replace(commit, added=self._included(commit.added), removed=self._included(commit.removed))
 
 
 def _is_filled(commit: CommitChanges) -> bool:
