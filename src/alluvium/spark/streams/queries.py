@@ -75,22 +75,30 @@ def said_of_reader(reader: DataStreamReader) -> SaidOfReader:
     return SaidOfReader(str(members.get("source")), _options(members), schema, name)
 
 
-def ensure_unnamed(said: SaidOfReader, spark: SparkSession) -> None:
+def wants_names(spark: SparkSession) -> bool:
+    """Whether Spark looks for sources in checkpoints by their names."""
+    return read_flag(spark, _EVOLUTION, False)
+
+
+def ensure_unnamed(name: str | None, wanted: bool = False) -> None:
     """Refuses what Spark would look for in a checkpoint by its name: a source in Python is known there by its place.
+
+    Args:
+        name: What the reader was told.
+        wanted: Whether the session wants streams to have one.
 
     Raises:
         UnsupportedFeature: `"named-stream"`.
     """
-    wants_names = read_flag(spark, _EVOLUTION, False)
-    if said.name is None and not wants_names:
+    if name is None and not wanted:
         return
     raise UnsupportedFeature(
-        f"the stream cannot be called {said.name!r}: its checkpoint knows it by its place in the query"
-        if said.name is not None
+        f"the stream cannot be called {name!r}: its checkpoint knows it by its place in the query"
+        if name is not None
         else f"{_EVOLUTION} wants streams with names, and this one is known by its place in the query",
         code="named-stream",
         features=("streams",),
-        hint=f"set {_EVOLUTION} to false" if wants_names else "leave .name(...) out",
+        hint=f"set {_EVOLUTION} to false" if wanted else "leave .name(...) out",
     )
 
 
