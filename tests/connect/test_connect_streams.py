@@ -154,6 +154,8 @@ def test_the_rest_is_refused_with_what_works(connect, source: str, tmp_path: Pat
         (started(rows, bogus="1", **told), "unknown-option"),
         (lambda: connect.readStream.format("delta").option("versionAsOf", 0).load(source), "stream-as-of"),
     ]
+    if hasattr(connect.readStream, "name"):
+        refused.append((lambda: connect.readStream.name("n").format("delta").load(source), "named-stream"))
     for call, code in refused:
         with pytest.raises(AlluviumError) as caught:
             call()

@@ -39,6 +39,9 @@ def test_latest() -> None:
         ("ignoreDeletes", "maybe"),
         ("failOnDataLoss", ""),
         ("excludeRegex", "("),
+        # In Java the letters that both have; here it would be "a", "&" and "b".
+        ("excludeRegex", "p=[a&&b]"),
+        ("excludeRegex", "p=[[a]b]"),
         ("skipVersions", "9-7"),
         ("skipVersions", "3,"),
     ],
@@ -48,6 +51,15 @@ def test_what_means_nothing(name: str, text: str) -> None:
         parse_stream_options({name: text}, None)
     assert caught.value.code == "invalid-option"
     assert name in caught.value.message
+
+
+def test_patterns_are_javas() -> None:
+    """Digits and letters are those of ASCII, and so are their cases."""
+    found = {
+        text: parse_stream_options({"excludeRegex": text}, None).exclude for text in (r"\w", r"\d", "(?i)é", r"\s")
+    }
+    others = {r"\w": "é", r"\d": "\u0663", "(?i)é": "É", r"\s": "\u00a0"}
+    assert all(pattern is not None and not pattern.search(others[text]) for text, pattern in found.items())
 
 
 def test_two_beginnings() -> None:

@@ -214,6 +214,17 @@ def test_excluded_files_are_counted_but_not_read() -> None:
     assert batches(log.stream(exclude=re.compile("drop"), max_files=2)) == [["0keep"], ["2keep"]]
 
 
+def test_recorded_changes_that_are_excluded_are_not_made_up_from_files() -> None:
+    """Beside delta-spark's: the files of an UPDATE stood as rows that were deleted and inserted, with all that it copied."""
+    log = Log("stream-exclude-feed", add("a"), delta__enableChangeDataFeed="true")
+    log.commit(remove("a"), add("b"), cdc("_change_data/cdc-1"), operation="UPDATE")
+    log.commit(remove("b"), add("c"), cdc("_change_data/cdc-2"), cdc("_change_data/cdc-3"), operation="UPDATE")
+    stream = log.stream(changes=True, starting_version=0, exclude=re.compile("cdc-[12]"))
+    assert [sorted(batch) for batch in batches(stream)] == [["_change_data/cdc-3", "a"]]
+    kept = log.stream(changes=True, starting_version=0, exclude=re.compile("^[abc]$"))
+    assert batches(kept) == [["_change_data/cdc-1", "_change_data/cdc-2", "_change_data/cdc-3"]]
+
+
 def test_a_file_that_was_added_again_is_read_twice() -> None:
     log = Log("stream-twice", add("a"))
     log.commit(remove("a"), add("a"), operation="DELETE")
@@ -261,6 +272,24 @@ def test_a_table_that_is_partitioned_anew_stops_a_stream() -> None:
         assert ("where to start" in caught.value.message) is again.options.names_start
     assert batches(log.stream(skip_changes=True, allows_new_partitions=True), start) == [["b"]]
     assert batches(log.stream(starting_version=3)) == [["b"]]
+
+
+def test_a_table_that_is_partitioned_anew_between_load_and_start() -> None:
+    """As in delta-spark: what begins with all rows begins with those of now, and has been told of no other partitions."""
+    log, columns = Log("stream-partitions-early", add("a")), (("id", "long"), ("p", "long"))
+    log.commit(metadata(columns))
+    stream = log.stream()
+    log.commit(metadata(columns, partition_by=("p",)), remove("a"), add("b"))
+    first = stream.latest(None)
+    assert first is not None
+    assert paths(stream.batch(None, first)) == ["b"]
+    log.commit(add("c"))
+    assert batches(stream, first) == [["c"]]
+    # What comes then is told all the same.
+    log.commit(metadata(columns), add("d"))
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(Offset("t", 4))
+    assert (caught.value.code, caught.value.version) == ("stream-schema-changed", 4)
 
 
 def test_another_table() -> None:

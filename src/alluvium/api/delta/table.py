@@ -6,7 +6,7 @@ import datetime as dt
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import pyarrow as pa
 
@@ -267,7 +267,7 @@ class Table:
 
     def follow(
         self,
-        start: str | int | None = None,
+        start: str | SupportsIndex | None = None,
         changes: bool = False,
         *,
         wait_s: float | None = 1.0,

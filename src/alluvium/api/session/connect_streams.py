@@ -26,7 +26,7 @@ from alluvium.plan.ports import ScanSource
 from alluvium.spark.streams.client.checkpoint import open_checkpoint
 from alluvium.spark.streams.client.frame import StreamedScan, batch_frame, ensure_stateless, scans_of
 from alluvium.spark.streams.client.query import ClientQuery, Trigger
-from alluvium.spark.streams.queries import SaidOfWriter
+from alluvium.spark.streams.queries import SaidOfWriter, ensure_unnamed
 from alluvium.spark.streams.sink import Batch, WriteBatch
 from alluvium.storage.store import Store
 
@@ -58,6 +58,8 @@ def load_stream(
             raise InvalidRequest(
                 "the schema of a table comes from the table", code="schema-given", hint="leave .schema(...) out"
             )
+        # Of Spark 4.2 and later.
+        ensure_unnamed(getattr(self, "_source_name", None))
         read = read_delta_stream if named == PROVIDER else read_paimon_stream
         return read(spark, table_path(path, self._options), self._options, session_opener(spark, None))
 

@@ -19,7 +19,7 @@ from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.paimon.paimon_sink import start_into_paimon
 from alluvium.api.paimon.paimon_stream import read_paimon_stream
 from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.spark.streams.queries import said_of_reader, said_of_writer
+from alluvium.spark.streams.queries import ensure_unnamed, said_of_reader, said_of_writer, wants_names
 
 FORMATS = (PROVIDER, "paimon")
 
@@ -43,6 +43,7 @@ def load_stream(
         return original(self, path)
     with counterparts("readStream", said.format):
         spark = self._spark
+        ensure_unnamed(said.name, wants_names(spark))
         read = read_delta_stream if said.format.casefold() == PROVIDER else read_paimon_stream
         rows = read(spark, table_path(path, said.options), said.options, session_opener(spark, None))
         if said.schema is not None and said.schema.simpleString() != rows.schema.simpleString():
@@ -61,11 +62,15 @@ def stream_table(original: Callable[..., DataFrame], self: DataStreamReader, tab
     access = known_access(spark, tableName)
     if access is not None:
         with counterparts("readStream"):
-            return read_delta_stream(spark, access.url, said_of_reader(self).options, session_opener(spark, None))
+            said = said_of_reader(self)
+            ensure_unnamed(said.name, wants_names(spark))
+            return read_delta_stream(spark, access.url, said.options, session_opener(spark, None))
     paimon = known_paimon(spark, tableName)
     if paimon is None:
         return original(self, tableName)
-    options = {**said_of_reader(self).options, **_branch(paimon)}
+    said = said_of_reader(self)
+    ensure_unnamed(said.name, wants_names(spark))
+    options = {**said.options, **_branch(paimon)}
     return read_paimon_stream(spark, paimon.url, options, session_opener(spark, None))
 
 

@@ -135,7 +135,7 @@ def sql(
     """
     text = with_session_columns(text, lambda: warehouses_of(spark))
     if kind_of(_with_variables(spark, text)) is Kind.QUERY:
-        with named_as_ours(), counterparts("query"):
+        with named_as_ours(text), counterparts("query"):
             return original(spark, text, args, **dict(frames or {}))
     if not frames:
         return _run(original, spark, text, args)
@@ -150,7 +150,7 @@ def _run(original: Callable[..., DataFrame], spark: SparkSession, text: str, arg
     done = _Front(original, spark).again(text, args)
     if done is not None:
         return done
-    with named_as_ours():
+    with named_as_ours(text):
         return original(spark, text, args)
 
 

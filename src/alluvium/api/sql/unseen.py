@@ -1,4 +1,4 @@
-"""Statements about tables of ours that Spark meets before we do: inside scripts and `EXECUTE IMMEDIATE`."""
+"""Statements about tables of ours that Spark meets before we do: in scripts, `EXECUTE IMMEDIATE`, behind `STREAM`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from alluvium.api.sql.text.lexer import scan_tokens
 from alluvium.errors import UnsupportedFeature
 
 #: What Spark says where it is to make a table of a format for which it has no class.
@@ -18,8 +19,11 @@ _NO_CLASS = re.compile(
 
 
 @contextmanager
-def named_as_ours() -> Iterator[None]:
+def named_as_ours(text: str) -> Iterator[None]:
     """Within it, the error that there is no such format is one that says what to do instead.
+
+    Args:
+        text: The statement.
 
     Raises:
         UnsupportedFeature: A statement of ours stands where only Spark sees it.
@@ -30,6 +34,13 @@ def named_as_ours() -> Iterator[None]:
         found = _NO_CLASS.search(str(error))
         if found is None:
             raise
+        if any(token.word == "STREAM" for token in scan_tokens(text)):
+            raise UnsupportedFeature(
+                f"a {found[1].lower()} table cannot be streamed by STREAM in SQL",
+                code="unsupported-stream",
+                features=("streams",),
+                hint="spark.readStream.table('name').createOrReplaceTempView('rows') makes a view of it for SQL",
+            ) from None
         raise UnsupportedFeature(
             f"a {found[1].lower()} table is made inside of a script or another statement, where only Spark sees it",
             code="unsupported-statement",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -170,6 +171,9 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
     if text is None:
         return None
     try:
-        return re.compile(text)
-    except re.error as error:
+        with warnings.catch_warnings():
+            # "[a&&b]" is a set of other letters in Java, whose patterns the option has.
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(text, re.ASCII)
+    except (re.error, FutureWarning) as error:
         raise _invalid("excludeRegex", text, f"a regular expression ({error})") from None

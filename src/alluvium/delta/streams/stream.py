@@ -81,11 +81,13 @@ class Stream:
     options: StreamOptions
     tracker: Tracker | None = None
     _tail: LogTail = field(init=False)
+    _partition_by: tuple[str, ...] = field(init=False)
     _first: Step | None = None
     _fitting: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._tail = LogTail(self.snapshot.store)
+        self._partition_by = self.snapshot.config.partition_columns
 
     @property
     def table_id(self) -> str:
@@ -267,6 +269,8 @@ class Stream:
         if newest.config.metadata.id != self.table_id:
             raise other_table(newest.version)
         if not options.names_start:
+            # As in the reference, what begins with all rows has been told of no other partitions.
+            self._partition_by = newest.config.partition_columns
             return Offset(self.table_id, newest.version, BEFORE, in_snapshot=True), 0
         if options.starting_version == "latest":
             return Offset(self.table_id, newest.version + 1), 1
@@ -350,7 +354,7 @@ class Stream:
             protocol or own.config.protocol,
             metadata or own.config.metadata,
             version,
-            own.config,
+            replace(own.config, partition_columns=self._partition_by),
             own.version,
             self.options,
         )
@@ -436,12 +440,11 @@ class Stream:
         return files.filter(pa.array([exclude.search(path) is None for path in files["path"].to_pylist()]))
 
     def _without_excluded(self, commit: CommitChanges) -> CommitChanges:
-        return replace(
-            commit,
-            added=self._included(commit.added),
-            removed=self._included(commit.removed),
-            recorded=self._included(commit.recorded),
-        )
+        if commit.recorded.num_rows:
+            # "Read only those [...], and skip the remaining add and remove actions", be they left out, too.
+            nothing = CHANGED_FILES.empty_table()
+            return replace(commit, added=nothing, removed=nothing, recorded=self._included(commit.recorded))
+        return replace(commit, added=self._included(commit.added), removed=self._included(commit.removed))
 
 
 def _is_filled(commit: CommitChanges) -> bool:

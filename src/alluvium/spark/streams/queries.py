@@ -17,9 +17,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
+from alluvium.errors import UnsupportedFeature
 from alluvium.spark.jvm import failures
 from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.sessions.settings import read_flag
 from alluvium.spark.streams.sink import SinkProxy, WriteBatch
+
+#: Of Spark 4.2 and later: checkpoints know sources by their names.
+_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +35,13 @@ class SaidOfReader:
         format: Behind `format`, else the session's default.
         options: As the caller spells them.
         schema: What columns the caller expects; None: it says none.
+        name: Of the source, by Spark 4.2 and later; None: it has none.
     """
 
     format: str
     options: Mapping[str, str]
     schema: StructType | None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,36 @@ def said_of_reader(reader: DataStreamReader) -> SaidOfReader:
     members = _Members(reader._spark, reader._jreader)
     given = members.get("userSpecifiedSchema")
     schema = StructType.fromJson(json.loads(str(given.get().json()))) if given.isDefined() else None
-    return SaidOfReader(str(members.get("source")), _options(members), schema)
+    named = members.get("userProvidedSourceName") if members.has("userProvidedSourceName") else None
+    name = str(named.get()) if named is not None and named.isDefined() else None
+    return SaidOfReader(str(members.get("source")), _options(members), schema, name)
+
+
+def wants_names(spark: SparkSession) -> bool:
+    """Whether Spark looks for sources in checkpoints by their names."""
+    return read_flag(spark, _EVOLUTION, False)
+
+
+def ensure_unnamed(name: str | None, wanted: bool = False) -> None:
+    """Refuses what Spark would look for in a checkpoint by its name: a source in Python is known there by its place.
+
+    Args:
+        name: What the reader was told.
+        wanted: Whether the session wants streams to have one.
+
+    Raises:
+        UnsupportedFeature: `"named-stream"`.
+    """
+    if name is None and not wanted:
+        return
+    raise UnsupportedFeature(
+        f"the stream cannot be called {name!r}: its checkpoint knows it by its place in the query"
+        if name is not None
+        else f"{_EVOLUTION} wants streams with names, and this one is known by its place in the query",
+        code="named-stream",
+        features=("streams",),
+        hint=f"set {_EVOLUTION} to false" if wanted else "leave .name(...) out",
+    )
 
 
 def said_of_writer(writer: DataStreamWriter) -> SaidOfWriter:
@@ -119,6 +155,10 @@ class _Members:
     def get(self, name: str) -> JavaObject:
         """What a member without arguments is."""
         return self.call(name, self.java.array_list())
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a member: other versions of Spark have others."""
+        return any(str(m.getName()) == name and int(m.getParameterCount()) == 0 for m in self._methods)
 
     def call(self, name: str, arguments: JavaObject) -> JavaObject:
         """What a method answers; its errors are raised as PySpark raises them."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
 from faulty_store import FaultyStore
 from plain_writer import commit_rows, open_target
@@ -76,7 +78,8 @@ def test_each_offset_is_one_to_go_on_from(tmp_path: Path) -> None:
 def test_from_a_version_on(tmp_path: Path) -> None:
     append(tmp_path, 1)
     append(tmp_path, 2)
-    assert [rows["id"].to_pylist() for _, rows in opened(tmp_path).follow(1, wait_s=None)] == [[2]]
+    for start in (1, np.int64(1)):
+        assert [rows["id"].to_pylist() for _, rows in opened(tmp_path).follow(start, wait_s=None)] == [[2]]
     late = opened(tmp_path).follow("latest", wait_s=0.01)
     append(tmp_path, 3)
     assert next(late)[1]["id"].to_pylist() == [3]
@@ -115,3 +118,33 @@ def test_what_is_no_offset(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest) as feed:
         opened(tmp_path).follow(changes=True)
     assert feed.value.code == "change-feed-disabled"
+    offset, _ = next(opened(tmp_path).follow(wait_s=None))
+    for rows in ('"x"', "-1", "1.5"):
+        with pytest.raises(InvalidRequest) as rest:
+            opened(tmp_path).follow(f'{offset[:-1]},"rows":{rows}}}')
+        assert rest.value.code == "invalid-offset"
+
+
+@pytest.mark.parametrize("start", [1.5, True, b"1", Decimal(1), -1, np.float64(1)])
+def test_what_is_no_start(tmp_path: Path, start: object) -> None:
+    append(tmp_path, 1)
+    with pytest.raises(InvalidRequest) as caught:
+        opened(tmp_path).follow(start)  # type: ignore[arg-type]
+    assert caught.value.code in ("invalid-start", "invalid-option")
+
+
+def test_two_starts_exclude_each_other(tmp_path: Path) -> None:
+    append(tmp_path, 1)
+    append(tmp_path, 2)
+    for start in (1, "latest"):
+        with pytest.raises(InvalidRequest) as caught:
+            opened(tmp_path).follow(start, startingversion=0)
+        assert caught.value.code == "version-and-timestamp"
+
+
+@pytest.mark.parametrize("wait_s", [-1, "1", float("nan")])
+def test_what_is_no_wait(tmp_path: Path, wait_s: object) -> None:
+    append(tmp_path, 1)
+    with pytest.raises(InvalidRequest) as caught:
+        opened(tmp_path).follow(wait_s=wait_s)  # type: ignore[arg-type]
+    assert caught.value.code == "invalid-wait"

@@ -237,3 +237,34 @@ def test_names(streams) -> None:
     finally:
         spark.sql("drop table if exists streamed")
         spark.sql("drop table if exists streamed_out")
+
+
+def test_a_source_with_a_name_is_refused(streams) -> None:
+    """Spark failed of an assertion where names are wanted, and a name was passed over where they are not."""
+    streams.append("source", 0, 3)
+    setting = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
+    reader = streams.spark.readStream.format("delta")
+    if hasattr(reader, "name"):
+        with pytest.raises(UnsupportedFeature) as named:
+            reader.name("orders").load(streams.path("source"))
+        assert (named.value.code, ".name(...)" in str(named.value.hint)) == ("named-stream", True)
+    streams.spark.conf.set(setting, "true")
+    try:
+        with pytest.raises(UnsupportedFeature) as wanted:
+            streams.read("source")
+    finally:
+        streams.spark.conf.unset(setting)
+    assert (wanted.value.code, setting in str(wanted.value.hint)) == ("named-stream", True)
+    streams.copy("source", "target")
+
+
+def test_a_table_behind_stream_in_sql_is_refused(streams) -> None:
+    """It was told that a table is made inside of a script."""
+    streams.append("source", 0, 3)
+    for text in (
+        f"select * from stream delta.`{streams.path('source')}`",
+        f"select * from STREAM(delta.`{streams.path('source')}`)",
+    ):
+        with pytest.raises(UnsupportedFeature) as caught:
+            streams.spark.sql(text)
+        assert (caught.value.code, "readStream" in str(caught.value.hint)) == ("unsupported-stream", True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Annotated, SupportsIndex
 
 import msgspec
 import pyarrow as pa
@@ -25,18 +28,19 @@ from alluvium.storage.store import Store
 class _Rows(msgspec.Struct):
     """Beside an offset: how many rows behind it have been read, where a file was not read to its end."""
 
-    rows: int = 0
+    rows: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 def follow_table(
     snapshot: Snapshot,
     open_store: Callable[[str], Store],
-    start: str | int | None,
+    start: str | SupportsIndex | None,
     options: Mapping[str, object],
     changes: bool,
     wait_s: float | None,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """As `Table.follow`, which says what the arguments and the errors are."""
+    _ensure_waits(wait_s)
     stream = Stream(snapshot, _asked(start, options, changes))
     if stream.options.changes and not change_data_feed.is_used(snapshot.config):
         raise InvalidRequest(
@@ -46,20 +50,61 @@ def follow_table(
             version=snapshot.version,
         )
     if isinstance(start, str) and start.casefold() != "latest":
-        reached, rows = parse_offset(start, stream.table_id), msgspec.json.decode(start, type=_Rows).rows
-        return _followed(stream, open_store, reached, rows, wait_s, is_resumed=True)
+        reached = parse_offset(start, stream.table_id)
+        return _followed(stream, open_store, reached, _rows_behind(start), wait_s, is_resumed=True)
     # Now, not when somebody asks for the first batch.
     return _followed(stream, open_store, stream.begin(), 0, wait_s, is_resumed=False)
 
 
-def _asked(start: str | int | None, options: Mapping[str, object], changes: bool) -> StreamOptions:
+def _ensure_waits(wait_s: float | None) -> None:
+    if wait_s is None or (isinstance(wait_s, (int, float)) and math.isfinite(wait_s) and wait_s >= 0):
+        return
+    raise InvalidRequest(
+        f"wait_s says how many seconds to wait for more, not {wait_s!r}",
+        code="invalid-wait",
+        hint="give None to end where there is nothing new",
+    )
+
+
+def _rows_behind(offset: str) -> int:
+    try:
+        return msgspec.json.decode(offset, type=_Rows).rows
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(
+            f"{offset!r} is no offset of `follow`: {error}", code="invalid-offset", hint="give one that came with rows"
+        ) from None
+
+
+def _asked(start: str | SupportsIndex | None, options: Mapping[str, object], changes: bool) -> StreamOptions:
     given = dict(options)
-    if isinstance(start, int) or (isinstance(start, str) and start.casefold() == "latest"):
-        given["startingVersion"] = start
+    version = _version_of(start)
+    if version is not None:
+        named = next((n for n in given if n.casefold() in ("startingversion", "startingtimestamp")), None)
+        if named is not None:
+            raise InvalidRequest(
+                f"start says where to begin, and so does {named}", code="version-and-timestamp", hint="leave one out"
+            )
+        given["startingVersion"] = version
     parsed = parse_options(given, (*FLAGS, *VALUES), ())
     text = parsed.get("startingTimestamp")
     asked = parse_stream_options(parsed.known, None if text is None else parse_timestamp_ms(text, "startingTimestamp"))
     return replace(asked, changes=changes or asked.changes, max_files=1, max_bytes=None, allows_new_partitions=True)
+
+
+def _version_of(start: str | SupportsIndex | None) -> str | int | None:
+    """The version, or `"latest"`; None: it is an offset, or nothing."""
+    if start is None:
+        return None
+    if isinstance(start, str):
+        return start if start.casefold() == "latest" else None
+    # Versions of NumPy and pandas are numbers, too; True is none.
+    if isinstance(start, SupportsIndex) and not isinstance(start, bool):
+        return operator.index(start)
+    raise InvalidRequest(
+        f"start is an offset, a version or 'latest', not {start!r}",
+        code="invalid-start",
+        hint="give a text that came with rows, or a whole number",
+    )
 
 
 def _followed(
