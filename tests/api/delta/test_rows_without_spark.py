@@ -411,6 +411,19 @@ def test_upkeep_by_the_same_object(url: str, tmp_path: Any) -> None:
     assert table.toTable().to_arrow().num_rows == 1
 
 
+@pytest.mark.parametrize("litter", ["", "x.txt", "_last_checkpoint", "00000000000000000000.crc"])
+def test_a_folder_is_a_table_only_where_it_can_be_opened(tmp_path: Path, litter: str) -> None:
+    alluvium.write(pa.table({"id": [1], "p": [2]}), str(tmp_path / "t"), partition_by=["p"])
+    assert PortableDeltaTable.isDeltaTable(tmp_path / "t")
+    assert not any(PortableDeltaTable.isDeltaTable(place) for place in (tmp_path / "t").rglob("*"))
+    log = tmp_path / "no table" / "_delta_log"
+    log.mkdir(parents=True)
+    if litter:
+        (log / litter).write_text("{}")
+    assert not PortableDeltaTable.isDeltaTable(tmp_path / "no table")
+    assert refused(lambda: PortableDeltaTable.forPath(tmp_path / "no table")).code == "not-a-table"
+
+
 def test_no_pyspark() -> None:
     code = (
         "import sys\n"

@@ -14,7 +14,7 @@ from alluvium.api.delta.alter import Alteration
 from alluvium.api.delta.maintenance import clone_table, generate_manifests, repair_table, vacuum_table
 from alluvium.api.delta.portable.merge_builder import MergeBuilder, source_of
 from alluvium.api.delta.portable.writer import own_version
-from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.delta.snapshots import has_delta_table, open_snapshot
 from alluvium.api.delta.table import Table
 from alluvium.api.history_view import History
 from alluvium.commands.rows_here.verbs import Asked, delete_here, update_here
@@ -66,8 +66,7 @@ class PortableDeltaTable:
     @classmethod
     def isDeltaTable(cls, identifier: str | PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
         """Whether there is a Delta table at a path."""
-        store = open_store(fspath(identifier), dict(storage_options or {}))
-        return bool(store.list_from("_delta_log", "0"))
+        return has_delta_table(open_store(fspath(identifier), dict(storage_options or {})))
 
     def alias(self, aliasName: str) -> PortableDeltaTable:
         """The same table under a name for expressions."""
