@@ -1,4 +1,4 @@
-"""`alluvium versions`, `restore`, `generate`: what they print, and what they do."""
+"""`alluvium versions`, `restore`, `generate`, `upgrade`: what they print, and what they do."""
 
 from __future__ import annotations
 
@@ -74,3 +74,22 @@ def test_manifests(run, tmp_path: Path) -> None:
     (line,) = (tmp_path / "_symlink_format_manifest" / "manifest").read_text().splitlines()
     assert os.path.exists(line.removeprefix("file:"))
     assert json.loads(run("generate", tmp_path, "-f", "json")[1]) == {"version": 0}
+
+
+def test_an_upgrade_tells_before_who_could_still_read(run, tmp_path: Path) -> None:
+    commit_rows(open_target(open_store(tmp_path)), [1])
+    code, out, _ = run("upgrade", tmp_path, 2, 5, "--dry-run")
+    assert code == 0 and "nothing was written" in out and "can be read by: delta-spark" in out
+    code, out, _ = run("upgrade", tmp_path, 2, 5, "--dry-run", "-f", "json")
+    told = json.loads(out)
+    assert told["version"] == 0 and [note.partition(":")[0] for note in told["notes"]] == [
+        "can be read by",
+        "can be written by",
+    ]
+    assert alluvium.open(str(tmp_path)).protocol.min_writer_version == 2
+    assert run("upgrade", tmp_path, 2, 5)[:2] == (0, "version 1\n")
+    assert alluvium.open(str(tmp_path)).protocol.min_writer_version == 5
+    assert run("upgrade", tmp_path, 2, 5)[:2] == (0, "nothing to do\n")
+    assert run("upgrade", tmp_path, 1, 2, "--dry-run")[:2] == (0, "nothing to do\n")
+    code, _, err = run("upgrade", tmp_path, 9, 9)
+    assert code == 2 and "invalid-property" in err

@@ -76,3 +76,13 @@ def test_what_is_refused_has_an_exit_code_and_a_hint(run, tmp_path: Path) -> Non
     assert run(tmp_path, "--retention-hours", "-1")[0] == 2
     assert run(tmp_path / "none")[0] == 2
     assert files_of(tmp_path) == before
+
+
+def test_a_retention_that_is_no_number_is_refused_and_for_ever_is_for_ever(run, tmp_path: Path) -> None:
+    overwritten(tmp_path)
+    before = files_of(tmp_path)
+    code, _, error = run(tmp_path, "--retention-hours", "nan", "--no-check")
+    assert code == 2 and "wrong-type" in error
+    code, out, _ = run(tmp_path, "--retention-hours", "inf", "--format", "json")
+    assert code == 0 and json.loads(out)["files"] == 0
+    assert files_of(tmp_path) == before

@@ -75,6 +75,8 @@ _PROPERTY = click.Option(["--property", "pairs"], multiple=True, metavar="KEY=VA
 _COPY_DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Only tell what would come of it.")
 _PARTITIONED = click.Option(["--partitioned-by"], metavar="COLUMNS", help="The folders' columns: 'day date, shop int'.")
 _NO_STATISTICS = click.Option(["--no-statistics"], is_flag=True, help="Leave statistics out.")
+_READER = click.Argument(["reader"], metavar="READER", type=int)
+_WRITER = click.Argument(["writer"], metavar="WRITER", type=int)
 _REPAIR = click.Option(["--repair"], is_flag=True, help="Mend what can be mended.")
 _PROCEDURE = click.Argument(["procedure"], metavar="PROCEDURE")
 _VALUES = click.Argument(["values"], nargs=-1, metavar="[NAME=VALUE]...")
@@ -103,6 +105,7 @@ _COMMANDS: Mapping[str, tuple[str, tuple[click.Parameter, ...]]] = {
     "generate": ("past.generate", (a.URL, *_PRINTED)),
     "clone": ("made.clone", (a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED)),
     "convert": ("made.convert", (a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED)),
+    "upgrade": ("upgrade.upgrade", (a.URL, _READER, _WRITER, _COPY_DRY_RUN, *_PRINTED)),
     "vacuum": ("vacuum.vacuum", (a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, _CLONES, *_PRINTED)),
     "paimon": ("procedures.call", (_PROCEDURE, a.URL, _VALUES, _BRANCH, *_PRINTED)),
 }

@@ -27,6 +27,8 @@ ABOUT = {
     "LAST": "Last version.",
     "PROCEDURE": "create_tag, expire_snapshots, remove_orphan_files, ...",
     "[NAME=VALUE]...": "The procedure's arguments: tag=monday snapshot=3.",
+    "READER": "The version that readers have to know: 1, 2 or 3.",
+    "WRITER": "The version that writers have to know: 2 to 7.",
     "TARGET": "Where the clone goes: a local path or URL.",
 }
 

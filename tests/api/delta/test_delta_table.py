@@ -312,6 +312,8 @@ def test_protocol_and_restore(spark, table: DeltaTable, path: str):
 
 def test_where_there_is_no_table(spark, tmp_path: Path):
     assert not DeltaTable.isDeltaTable(spark, str(tmp_path))
+    alluvium.write(spark.range(1), str(tmp_path / "paimon"), format="paimon")
+    assert not DeltaTable.isDeltaTable(spark, str(tmp_path / "paimon"))
     with pytest.raises(NotFound):
         DeltaTable.forPath(spark, str(tmp_path))
     with pytest.raises(NotFound):

@@ -407,8 +407,31 @@ def test_upkeep_by_the_same_object(url: str, tmp_path: Any) -> None:
     assert table.vacuum(168, dry_run=True).files.num_rows == 0
     table.clone(str(tmp_path / "copy"))
     assert rows(str(tmp_path / "copy")) == [{"id": 1}]
+    table.cloneAtVersion(0, str(tmp_path / "whole"), isShallow=True, properties={"delta.appendOnly": "true"})
+    assert rows(str(tmp_path / "whole")) == [{"id": 1}, {"id": 2}]
+    assert alluvium.open(str(tmp_path / "whole")).properties["delta.appendOnly"] == "true"
+    then = alluvium.open(place, version=0).timestamp
+    told = table.cloneAtTimestamp(then, str(tmp_path / "copy"), replace=True, dry_run=True)
+    assert isinstance(told, Preview) and told.operation.parameters["sourceVersion"] == 0
+    table.cloneAtTimestamp(then, str(tmp_path / "copy"), replace=True)
+    assert rows(str(tmp_path / "copy")) == [{"id": 1}, {"id": 2}]
+    assert refused(lambda: table.cloneAtVersion(99, str(tmp_path / "none"))).code == "missing-version"
+    assert not (tmp_path / "none").exists()
     assert refused(lambda: PortableDeltaTable.forPath(str(tmp_path / "none"))).code == "not-a-table"
     assert table.toTable().to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("litter", ["", "x.txt", "_last_checkpoint", "00000000000000000000.crc"])
+def test_a_folder_is_a_table_only_where_it_can_be_opened(tmp_path: Path, litter: str) -> None:
+    alluvium.write(pa.table({"id": [1], "p": [2]}), str(tmp_path / "t"), partition_by=["p"])
+    assert PortableDeltaTable.isDeltaTable(tmp_path / "t")
+    assert not any(PortableDeltaTable.isDeltaTable(place) for place in (tmp_path / "t").rglob("*"))
+    log = tmp_path / "no table" / "_delta_log"
+    log.mkdir(parents=True)
+    if litter:
+        (log / litter).write_text("{}")
+    assert not PortableDeltaTable.isDeltaTable(tmp_path / "no table")
+    assert refused(lambda: PortableDeltaTable.forPath(tmp_path / "no table")).code == "not-a-table"
 
 
 def test_no_pyspark() -> None:

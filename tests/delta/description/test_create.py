@@ -208,6 +208,10 @@ def test_not_null_inside_arrays_and_maps_is_refused(nested: DataType):
         (NewTable(SCHEMA, ["Day"], cluster_by=["id"]), "contradicting-options"),
         (NewTable(SCHEMA, cluster_by=["zz"]), "unknown-clustering-column"),
         (NewTable(Struct((Field("m", Map(LONG, LONG)),)), cluster_by=["m"]), "invalid-clustering-column"),
+        (
+            NewTable(SCHEMA, cluster_by=["day"], properties={"delta.dataSkippingNumIndexedCols": "1"}),
+            "invalid-clustering-column",
+        ),
         (NewTable(SCHEMA, properties={"delta.logRetentionDuration": "interval 1 day"}), "contradicting-properties"),
         (NewTable(SCHEMA, properties={"delta.feature.nope": "supported"}), "unknown-feature"),
     ],

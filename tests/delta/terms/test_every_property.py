@@ -21,8 +21,10 @@ from alluvium.delta.terms.properties import (
 from alluvium.errors import InvalidRequest
 
 FLAG = (["true", "FALSE", " True "], ["", "yes", "1", "truex"])
-POSITIVE = (["1", "100"], ["0", "-1", "x", "1.5", ""])
-COUNT = (["0", "7"], ["-1", "x", ""])
+#: Python reads the last two as 10 and 3, and delta-spark could not open the table.
+NO_NUMBERS = ["x", "1.5", "", "1_0", "\u0663"]
+POSITIVE = (["1", str(2**31 - 1)], ["0", "-1", str(2**31), *NO_NUMBERS])
+COUNT = (["0", str(2**63 - 1)], ["-1", str(2**63), *NO_NUMBERS])
 INTERVAL = (
     ["interval 1 week", "7 days", "INTERVAL 2 HOURS 30 minutes", "0 seconds"],
     ["", "7", "interval", "1 month", "1 year", "-1 days", "1 day x"],
@@ -48,7 +50,7 @@ EVERY = {
          "delta.checkpointRetentionDuration", "delta.sampleRetentionDuration", "delta.dropFeatureTruncateHistory.retentionDuration"),
         INTERVAL,
     ),
-    "delta.dataSkippingNumIndexedCols": (["-1", "0", "32"], ["-2", "x", ""]),
+    "delta.dataSkippingNumIndexedCols": (["-1", "0", "32"], ["-2", str(2**31), *NO_NUMBERS]),
     "delta.dataSkippingStatsColumns": (["a", "a,`b,c`", ""], []),
     "delta.checkpointPolicy": (["classic", " V2 "], ["v1", "", "v22"]),
     "delta.isolationLevel": (["Serializable", "writeserializable"], ["SnapshotIsolation", ""]),

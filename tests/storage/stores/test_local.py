@@ -333,3 +333,22 @@ def test_another_object_of_the_same_name_is_another(tmp_path: Path, set_ns: int 
         store.delete("0.json")
         time.sleep(0.02)
     assert len(found) == 3
+
+
+def test_nothing_is_written_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"kept")
+    store, other = open_store(tmp_path / "file"), open_store(tmp_path)
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: store.put("a/b", b"x"),
+        lambda: store.put_new([("a/b", b"x")]),
+        lambda: store.put_if_absent("a", b"x"),
+        lambda: store.copy_from(other, "file", "a"),
+    )
+    for write in writes:
+        with pytest.raises(StorageError, match="Not a directory") as caught:
+            write()
+        assert "is a file" in (caught.value.hint or "")
+    # Whoever clears away finds nothing there.
+    store.delete_tree("a")
+    store.delete("a/b")
+    assert (tmp_path / "file").read_bytes() == b"kept"

@@ -24,6 +24,7 @@ from alluvium.api.delta.optimize.auto import compacting, renewed
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
 from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 from alluvium.api.delta.row_verbs import own_columns
+from alluvium.api.delta.snapshots import has_delta_table
 from alluvium.api.delta.upkeep.clone import CloneVerbs
 from alluvium.api.delta.upkeep.columns import ColumnVerbs
 from alluvium.api.delta.upkeep.convert import ConvertVerbs
@@ -130,7 +131,7 @@ class DeltaTable(ColumnVerbs, VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
         """Whether there is a Delta table at a path."""
-        return path_access(sparkSession, identifier).newest() is not None
+        return has_delta_table(path_access(sparkSession, identifier).store())
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:

@@ -45,6 +45,21 @@ def open_snapshot(
         raise
 
 
+def has_delta_table(store: Store) -> bool:
+    """Whether there is a Delta table in a store. One of another format is none.
+
+    Raises:
+        AlluviumError: There is one, which cannot be read.
+    """
+    try:
+        load_snapshot(store)
+    except NotFound as error:
+        if error.code != "not-a-table":
+            raise
+        return False
+    return True
+
+
 def ensure_asks_of_delta(store: Store, asked: Asked) -> None:
     """What only Paimon's tables have means nothing here.
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from alluvium.delta.description.create import ensure_clusterable
+from alluvium.delta.description.create import ensure_clusterable, ensure_statistics
 from alluvium.delta.description.evolve import Change
 from alluvium.delta.description.upgrade import ProtocolRequest, configure
 from alluvium.delta.features.feature import is_supported_for_writers
 from alluvium.delta.features.rows.clustering import FEATURE, clustering_columns, clustering_domain
-from alluvium.delta.statistics.stats import stats_columns
 from alluvium.delta.terms.config import TableConfig
-from alluvium.delta.terms.properties import parse_properties
 from alluvium.delta.terms.spec import DomainMetadata
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation
@@ -44,7 +42,7 @@ def cluster_by(config: TableConfig, domains: Mapping[str, DomainMetadata], colum
         )
     was_clustered = is_supported_for_writers(FEATURE, config.protocol)
     paths = ensure_clusterable(config.schema, [find_path(config.schema, path)[0] for path in columns])
-    _ensure_statistics(config, paths)
+    ensure_statistics(config.schema, config.metadata.configuration, paths)
     before = clustering_columns(domains, config)
     physical = [config.physical_paths.get(path, path) for path in paths]
     changed = config if was_clustered else configure(config.metadata, config, ProtocolRequest(features=(FEATURE.name,)))
@@ -71,19 +69,6 @@ def ensure_clustering_stays(domains: Mapping[str, DomainMetadata], before: Table
             code="clustering-column",
             column=".".join(gone[0]),
             hint="ALTER TABLE ... CLUSTER BY other columns, or NONE, first",
-        )
-
-
-def _ensure_statistics(config: TableConfig, paths: Sequence[Path]) -> None:
-    known = parse_properties(config.metadata.configuration)
-    leaves = stats_columns(config.schema, (), known.num_indexed_cols, known.stats_columns)
-    missing = [path for path in paths if path not in {leaf.path for leaf in leaves}]
-    if missing:
-        raise InvalidRequest(
-            f"a table cannot be clustered by {'.'.join(missing[0])!r}: its files have no statistics of it",
-            code="invalid-clustering-column",
-            column=".".join(missing[0]),
-            hint="raise delta.dataSkippingNumIndexedCols, or name it in delta.dataSkippingStatsColumns",
         )
 
 

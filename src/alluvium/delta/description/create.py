@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from alluvium.delta.description.upgrade import configure, split_protocol_request
 from alluvium.delta.features.log.checkpoint_protection import PROPERTY as PROTECTED_BEFORE
 from alluvium.delta.features.rows.clustering import clustering_domain
+from alluvium.delta.statistics.stats import stats_columns
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.terms.properties import TABLE_ATTRIBUTES, ensure_consistent, parse_properties, settable_properties
@@ -95,7 +96,8 @@ def table_config(wanted: NewTable, replaces: TableConfig | None = None) -> Table
     if wanted.cluster_by:
         if wanted.partition_by:
             raise InvalidRequest("a table is partitioned or clustered, not both", code="contradicting-options")
-        resolve_clustering_columns(wanted.schema, wanted.cluster_by)
+        paths = resolve_clustering_columns(wanted.schema, wanted.cluster_by)
+        ensure_statistics(wanted.schema, configuration, paths)
         request = replace(request, features=(*request.features, "clustering"))
     # What Spark says of a default for rows that are there already: "CURRENT_DEFAULT" alone belongs into a table.
     schema = drop_metadata(wanted.schema, lambda key: key == "EXISTS_DEFAULT")
@@ -190,6 +192,24 @@ def ensure_clusterable(schema: Struct, paths: Sequence[tuple[str, ...]]) -> tupl
                 column=".".join(path),
             )
     return tuple(paths)
+
+
+def ensure_statistics(schema: Struct, configuration: Mapping[str, str], paths: Sequence[tuple[str, ...]]) -> None:
+    """Refuses clustering columns of which a table of these columns and properties keeps no statistics.
+
+    Raises:
+        InvalidRequest: `"invalid-clustering-column"`.
+    """
+    known = parse_properties(configuration)
+    leaves = {leaf.path for leaf in stats_columns(schema, (), known.num_indexed_cols, known.stats_columns)}
+    missing = next((".".join(path) for path in paths if path not in leaves), None)
+    if missing is not None:
+        raise InvalidRequest(
+            f"a table cannot be clustered by {missing!r}: its files have no statistics of it",
+            code="invalid-clustering-column",
+            column=missing,
+            hint="raise delta.dataSkippingNumIndexedCols, or name it in delta.dataSkippingStatsColumns",
+        )
 
 
 def as_nullable(data_type: DataType) -> DataType:

@@ -26,6 +26,7 @@ _UNIT_MS = {
     "week": 7 * _DAY_MS,
 }
 TRUNCATION_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 _SIZE = re.compile(r"(\d{1,18})\s*([kmgt]?)b?")
 _INTERVAL_PART = re.compile(r"\s*(-?\d+)\s+([a-z]+?)s?(?=\s|$)", re.IGNORECASE)
 
@@ -90,15 +91,22 @@ def parse_interval_ms(text: str) -> int:
     return int(total)
 
 
+def _whole(text: str, bits: int = 32) -> int:
+    # As Java reads it: Python takes underscores, digits of other scripts and any length, too.
+    if _WHOLE.fullmatch(text) is None or abs(int(text)) >= 1 << bits - 1:
+        raise ValueError(f"expected a whole number of {bits} bits")
+    return int(text)
+
+
 def _positive(text: str) -> int:
-    value = int(text)
+    value = _whole(text)
     if value < 1:
         raise ValueError("must be at least 1")
     return value
 
 
 def _indexed_columns(text: str) -> int:
-    value = int(text)
+    value = _whole(text)
     if value < -1:
         raise ValueError("must be -1 (all columns) or more")
     return value
@@ -148,7 +156,7 @@ assert {name for name, _ in _PARSERS.values()} == {f.name for f in fields(TableP
 
 
 def _count(text: str) -> int:
-    value = int(text)
+    value = _whole(text, 64)
     if value < 0:
         raise ValueError("must not be negative")
     return value

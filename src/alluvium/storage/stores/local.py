@@ -343,7 +343,7 @@ class LocalStore:
         for attempt in range(_MAX_REMOVALS):
             try:
                 shutil.rmtree(full)
-            except FileNotFoundError as error:
+            except (FileNotFoundError, NotADirectoryError) as error:
                 # Either nothing was there, or somebody else removes the same things: go on with what is left.
                 if os.path.lexists(full) and attempt == _MAX_REMOVALS - 1:
                     raise self._failure("delete", directory, error) from error
@@ -357,6 +357,8 @@ class LocalStore:
         return os.path.join(self._root, relative) if relative else self._root
 
     def _failure(self, what: str, path: str, error: OSError) -> AlluviumError:
+        if isinstance(error, NotADirectoryError) and what == "write":
+            return storage_error(what, self._url, path, error.strerror or error, "what is to be a folder is a file")
         if isinstance(error, (FileNotFoundError, NotADirectoryError)):
             return not_found(self._url, path)
         hint = "check the permissions of the directory and the file" if isinstance(error, PermissionError) else None

@@ -21,7 +21,7 @@ from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview, VacuumRequest, va
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import RECENT, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.errors import AlluviumError, CommitConflict, CorruptTable, InvalidRequest, NotFound
+from alluvium.errors import AlluviumError, CommitConflict, CorruptTable, InvalidRequest, NotFound, StorageError
 from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope, Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import PutOutcome, Store
@@ -310,6 +310,16 @@ def test_a_clone_lies_beside_its_source(root: Path, tmp_path: Path, place: str):
     with pytest.raises(InvalidRequest) as caught:
         cloned(root, tmp_path / place, shallow=True, replace=True)
     assert caught.value.code == "clone-of-itself"
+
+
+@KINDS
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_file_is_no_place_for_a_clone(root: Path, tmp_path: Path, shallow: bool, place: str):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StorageError) as caught:
+        cloned(root, tmp_path / place, shallow=shallow)
+    assert "Not a directory" in caught.value.message and caught.value.url == open_store(tmp_path / place).url
+    assert (tmp_path / "file").read_text() == "x"
 
 
 @KINDS

@@ -25,6 +25,7 @@ from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.terms.spec import Add, DeletionVector, Protocol, format_actions
 from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.checks.finding import Finding
+from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
 from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import AlluviumError, NotFound, StorageError
@@ -132,6 +133,18 @@ def test_files_elsewhere_whose_place_is_gone_are_unknown(table: Path, tmp_path_f
     done = repaired(table)
     assert [row["dataFilePath"] for row in done.missing.to_pylist()] == [f"file:{there}/x.parquet"]
     assert any(f.path == "file:/nowhere/at/all/of/it/y.parquet" and "mounted" in f.message for f in done.left)
+
+
+def test_files_elsewhere_are_looked_at(table: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    beside = tmp_path_factory.mktemp("clone")
+    clone(load_snapshot(open_store(str(table))), open_store(str(beside)), None, CloneRequest("t", shallow=True))
+    assert repaired(beside).is_sound
+    (table / files_of(table)[0]).write_bytes(b"cut")
+    (found,) = repaired(beside, dry_run=True).left
+    assert "has 3 bytes" in found.message and (found.path or "").endswith(files_of(table)[0])
+    (table / files_of(table)[1]).unlink()
+    done = repaired(beside, dry_run=True)
+    assert (done.missing.num_rows, len(done.left)) == (1, 1)
 
 
 def test_a_vector_that_is_gone_takes_its_file_along(table: Path) -> None:

@@ -14,7 +14,7 @@ from alluvium.api.delta.alter import Alteration
 from alluvium.api.delta.maintenance import clone_table, generate_manifests, repair_table, vacuum_table
 from alluvium.api.delta.portable.merge_builder import MergeBuilder, source_of
 from alluvium.api.delta.portable.writer import own_version
-from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.delta.snapshots import has_delta_table, open_snapshot
 from alluvium.api.delta.table import Table
 from alluvium.api.history_view import History
 from alluvium.commands.rows_here.verbs import Asked, delete_here, update_here
@@ -66,8 +66,7 @@ class PortableDeltaTable:
     @classmethod
     def isDeltaTable(cls, identifier: str | PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
         """Whether there is a Delta table at a path."""
-        store = open_store(fspath(identifier), dict(storage_options or {}))
-        return bool(store.list_from("_delta_log", "0"))
+        return has_delta_table(open_store(fspath(identifier), dict(storage_options or {})))
 
     def alias(self, aliasName: str) -> PortableDeltaTable:
         """The same table under a name for expressions."""
@@ -212,11 +211,34 @@ class PortableDeltaTable:
         dry_run: bool = False,
     ) -> Committed | Preview:
         """Makes a table that begins as this one is now; see `DeltaTable.clone`."""
-        given = self.storage_options
-        return clone_table(self.path, target, isShallow, replace, properties, storage_options=given, dry_run=dry_run)
+        return self._cloned(target, isShallow, replace, properties, dry_run)
+
+    def cloneAtVersion(
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+    ) -> Committed | Preview:
+        """Makes a table that begins as this one was at a version."""
+        return self._cloned(target, isShallow, replace, properties, dry_run, version)
+
+    def cloneAtTimestamp(
+        self,
+        timestamp: str | dt.datetime | dt.date,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+    ) -> Committed | Preview:
+        """Makes a table that begins as this one was at a time (naive: UTC)."""
+        return self._cloned(target, isShallow, replace, properties, dry_run, timestamp=timestamp)
 
     def generate(self, mode: str) -> int:
-        """Writes files by which engines read the newest version that know nothing of its log: how many."""
+        """Writes files by which engines read that know nothing of the log; the version that they list."""
         ensure_mode(mode)
         return generate_manifests(self.path, self.storage_options)
 
@@ -238,6 +260,19 @@ class PortableDeltaTable:
     def _opened(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
         opened = partial(open_store, storage_options=dict(self.storage_options))
         return open_snapshot(opened(self.path), version, timestamp_ms, open_elsewhere=opened)
+
+    def _cloned(
+        self,
+        target: str,
+        shallow: bool,
+        replaces: bool,
+        properties: Mapping[str, str] | None,
+        dry_run: bool,
+        version: int | None = None,
+        timestamp: str | dt.datetime | dt.date | None = None,
+    ) -> Committed | Preview:
+        given = self.storage_options
+        return clone_table(self.path, target, shallow, replaces, properties, version, timestamp, given, dry_run)
 
     def _asked(self, dry_run: bool, retry: RetryPolicy, alias: str | None = None) -> Asked:
         return Asked(_engine(), alias or self.name, dry_run, retry)

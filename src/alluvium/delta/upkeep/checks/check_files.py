@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 
 import msgspec
 import pyarrow as pa
@@ -17,12 +17,15 @@ from alluvium.delta.terms.spec import Cdc, Wire
 from alluvium.delta.upkeep.checks.finding import Finding, Level, summed_up
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, NotFound
+from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import decode_uri_path, decode_uri_paths, is_absolute
 from alluvium.storage.progress import counting
 from alluvium.storage.store import Store
 
 _AHEAD_BYTES = 4 << 20
+#: From the path of a file to its store, and its path there.
+_Place = Callable[[str], tuple[Store, str]]
 
 
 class _CdcLine(Wire, frozen=True):
@@ -33,22 +36,25 @@ _CDC_LINES = msgspec.json.Decoder(_CdcLine)
 
 
 def check_data_files(snapshot: Snapshot) -> Iterator[Finding]:
-    """Whether the live files are there, with the size that the log gives."""
+    """Whether the live files are there, those of a shallow clone elsewhere, with the size that the log gives."""
     files = snapshot.files
     paths: list[str] = decode_uri_paths(files.column("path")).to_pylist()
-    inside = [(path, size) for path, size in zip(paths, files.column("size").to_pylist(), strict=True)
-              if not is_absolute(path)]  # fmt: skip
-    look = partial(_look_at, snapshot.store, "files", "the data file", "error")
-    found = map_parallel(look, inside, advance=counting("data files looked at", len(inside)))
+    named = list(zip(paths, files.column("size").to_pylist(), strict=True))
+    opened = cache(snapshot.open_store)
+
+    def place(path: str) -> tuple[Store, str]:
+        return locate(snapshot.store, opened, path) if is_absolute(path) else (snapshot.store, path)
+
+    look = partial(_look_at, place, "files", "the data file", "error")
+    found = map_parallel(look, named, advance=counting("data files looked at", len(named)))
     yield from summed_up("files", [f for f in found if f is not None])
-    if elsewhere := len(paths) - len(inside):
-        yield Finding("warning", "files", f"{elsewhere} files lie outside of the table's directory: not looked at")
 
 
-def _look_at(store: Store, check: str, what: str, level: Level, file: tuple[str, int]) -> Finding | None:
+def _look_at(place: _Place, check: str, what: str, level: Level, file: tuple[str, int]) -> Finding | None:
     path, size = file
     try:
-        info = store.head(path)
+        store, name = place(path)
+        info = store.head(name)
     except NotFound:
         return Finding(level, check, f"{what} is gone", path)
     except AlluviumError as error:
@@ -119,7 +125,7 @@ def check_change_data(snapshot: Snapshot) -> Iterator[Finding]:
     named: list[tuple[str, int]] = []
     for _, data in read_each(snapshot.store, commits, _AHEAD_BYTES):
         named.extend(_change_files(data))
-    look = partial(_look_at, snapshot.store, "change-data", "the file of change data", "warning")
+    look = partial(_look_at, lambda path: (snapshot.store, path), "change-data", "the file of change data", "warning")
     found = map_parallel(look, named, advance=counting("files of change data looked at", len(named)))
     yield from summed_up("change-data", [f for f in found if f is not None])
 

@@ -223,8 +223,14 @@ def ensure_retention(request: VacuumRequest, config: TableConfig) -> int:
 
 
 def in_ms(hours: float) -> int:
-    """Hours in milliseconds; what is below nothing stays below it."""
-    return min(math.floor(hours * HOUR_MS), _LONGEST_MS)
+    """Hours in milliseconds; what is below nothing stays below it.
+
+    Raises:
+        InvalidRequest: It is no number (`wrong-type`).
+    """
+    if math.isnan(hours):
+        raise InvalidRequest("a retention of so many hours is none: nan", code="wrong-type", hint="168 is a week")
+    return math.floor(max(min(hours * HOUR_MS, _LONGEST_MS), -_LONGEST_MS))
 
 
 def _default_ms(config: TableConfig) -> int:
