@@ -95,17 +95,17 @@ def test_what_was_done_is_found(seed: int) -> None:
     assert without.widened == () and sorted(without.clashing) == sorted([*clashing, *(name for name, _, _ in widened)])
 
 
-I, L, S, B = t.INTEGER, t.LONG, t.STRING, t.BOOLEAN
+INT, LONG, TEXT, FLAG = t.INTEGER, t.LONG, t.STRING, t.BOOLEAN
 
 
 @pytest.mark.parametrize(
     ("old", "new", "kind"),
     [
-        (I, I, "same"), (I, L, "wider"), (L, I, "other"), (Array(I), Array(I), "same"), (Array(I), Array(L), "wider"),
-        (Array(I), I, "other"), (Map(I, S), Map(I, S), "same"), (Map(I, S), Map(L, S), "wider"),
-        (Map(S, I), Map(S, L), "wider"), (Map(I, I), Map(L, B), "other"), (Map(B, I), Map(I, L), "other"),
-        (Map(I, I), Map(L, L), "wider"), (Map(S, S), Array(S), "other"), (Decimal(5, 2), Decimal(6, 3), "wider"),
-        (Decimal(5, 2), Decimal(5, 3), "other"), (Array(Array(I)), Array(Array(L)), "wider"),
+        (INT, INT, "same"), (INT, LONG, "wider"), (LONG, INT, "other"), (Array(INT), Array(INT), "same"), (Array(INT), Array(LONG), "wider"),
+        (Array(INT), INT, "other"), (Map(INT, TEXT), Map(INT, TEXT), "same"), (Map(INT, TEXT), Map(LONG, TEXT), "wider"),
+        (Map(TEXT, INT), Map(TEXT, LONG), "wider"), (Map(INT, INT), Map(LONG, FLAG), "other"), (Map(FLAG, INT), Map(INT, LONG), "other"),
+        (Map(INT, INT), Map(LONG, LONG), "wider"), (Map(TEXT, TEXT), Array(TEXT), "other"), (Decimal(5, 2), Decimal(6, 3), "wider"),
+        (Decimal(5, 2), Decimal(5, 3), "other"), (Array(Array(INT)), Array(Array(LONG)), "wider"),
     ],
     ids=str,
 )  # fmt: skip
