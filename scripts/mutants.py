@@ -54,8 +54,8 @@ from small_changes import Change, changes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path("src/alluvium")
-#: Rooms without a JVM; what stands above them (commands, api, spark, cli) is tested with Spark.
-ROOMS = ("delta", "paimon", "expr", "codecs", "commit", "storage", "portable", "plan", "schema")
+#: Rooms without a JVM; what else stands above them (commands, api, spark, cli) is tested with Spark.
+ROOMS = ("delta", "paimon", "expr", "codecs", "commit", "storage", "portable", "plan", "schema", "commands/rows_here")
 #: What only a JVM can run stands in such a room all the same.
 NEEDS_JVM = frozenset({"storage/stores/hadoop.py"})
 #: The tests of `make test-fast`; those of its text and layout judge the sources, not the copy.
@@ -330,7 +330,7 @@ def error_names() -> frozenset[str]:
 
 def is_room(name: str) -> bool:
     """Whether changes can be drawn of it: one of `ROOMS`, or a folder within."""
-    return name.partition("/")[0] in ROOMS and (ROOT / PACKAGE / name).is_dir()
+    return any(f"{name}/".startswith(f"{room}/") for room in ROOMS) and (ROOT / PACKAGE / name).is_dir()
 
 
 def told(change: Change) -> str:
