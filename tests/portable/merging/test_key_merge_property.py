@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -75,6 +76,12 @@ class Column:
         elif function == "sum":
             if new is not None:
                 self.value = -new if self.value is None else self.value - new
+        elif function == "product":
+            if new is not None and self.value is not None:
+                if isinstance(new, int) and not new:
+                    raise UnsupportedFeature("no", code="unsupported-retract")
+                # Towards zero, as Java divides.
+                self.value = int(Fraction(self.value, new)) if isinstance(new, int) else self.value / new
         else:
             raise UnsupportedFeature("no", code="unsupported-retract")
 
@@ -285,6 +292,19 @@ def test_aggregates_take_rows_back(rows: list[Row], removes: bool, max_ignores: 
     )
     merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "aggregation", rules, removes_on_delete=removes)
     compare(rows, merge, {rule.column: pa.int64() for rule in rules})
+
+
+@settings(max_examples=60, derandomize=True)
+@given(
+    rows_of({"product": st.sampled_from([None, -7, -2, -1, 1, 2, 3, 7, 0]), "max": NULLABLE}, ANY_KIND), st.booleans()
+)
+def test_products_take_rows_back(rows: list[Row], is_floating: bool) -> None:
+    if is_floating:
+        # Powers of two, which nothing rounds.
+        rows = [{**row, "product": None if row["product"] is None else 2.0 ** row["product"]} for row in rows]
+    rules = (MergeRule("product", "product"), MergeRule("max", "max", ignores_retract=True))
+    merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "aggregation", rules)
+    compare(rows, merge, {"product": pa.float64() if is_floating else pa.int64(), "max": pa.int64()})
 
 
 TEXTS = st.one_of(st.none(), st.sampled_from(["a", "b", "c"]))
