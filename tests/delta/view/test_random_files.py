@@ -20,6 +20,8 @@ from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.storage.stores.memory import MemoryStore
 
+pytestmark = pytest.mark.long
+
 FIELDS = {"i": "integer", "e": "decimal(5,2)", "big": "decimal(20,0)", "x": "double", "p": "integer", "q": "string"}
 VECTOR = {
     "storageType": "i",
