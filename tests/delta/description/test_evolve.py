@@ -146,7 +146,10 @@ def test_constraints_come_and_go_in_any_case() -> None:
     gone = drop_constraint(made.config, "sMALL")
     assert "delta.constraints.small" not in gone.config.metadata.configuration
     assert gone.operation.parameters == {"name": "sMALL", "expr": "a < 10", "existed": "true"}
-    assert drop_constraint(config, "small", if_exists=True).operation.parameters == {"name": "small", "existed": "false"}
+    assert drop_constraint(config, "small", if_exists=True).operation.parameters == {
+        "name": "small",
+        "existed": "false",
+    }
     for known, hint in ((config, "the table has none"), (made.config, "there are: small")):
         with pytest.raises(InvalidRequest) as caught:
             drop_constraint(known, "other")

@@ -100,3 +100,46 @@ def test_whether_floating_numbers_are_null_is_certain() -> None:
     # Of numbers bounds keep files, and prove nothing of all rows.
     assert bounded.certain.to_pylist() == [False] * len(FILES)
     assert bounded.keep.to_pylist() == [count < 2 for count in counts]
+
+
+class Instants:
+    """A file of one row: of an instant."""
+
+    num_files = 1
+
+    def __init__(self, text: str) -> None:
+        self._values = pa.array([text]).cast(pa.timestamp("us", "UTC"))
+
+    def exact(self, path: tuple[str, ...]) -> pa.Array | None:
+        return None
+
+    def lower(self, path: tuple[str, ...]) -> pa.Array:
+        return self._values
+
+    upper = lower
+
+    def null_count(self, path: tuple[str, ...]) -> pa.Array:
+        return pa.array([0])
+
+    def num_rows(self) -> pa.Array:
+        return pa.array([1])
+
+
+@pytest.mark.parametrize(
+    ("zone", "instant", "beginnings"),
+    [
+        # Clocks go back at one in the night, so that the day begins twice: engines may mean either.
+        ("America/Havana", "2024-11-03 04:30:00Z", ["2024-11-03 04:00:00Z", "2024-11-03 05:00:00Z"]),
+        ("America/Havana", "2024-11-03 05:30:00Z", ["2024-11-03 04:00:00Z", "2024-11-03 05:00:00Z"]),
+        ("America/Havana", "2024-11-04 04:00:00Z", ["2024-11-03 04:00:00Z", "2024-11-03 05:00:00Z"]),
+        ("UTC", "2024-11-03 04:30:00Z", ["2024-11-03 00:00:00Z"]),
+    ],
+)
+def test_a_day_that_begins_twice(zone: str, instant: str, beginnings: list[str]) -> None:
+    schema = Struct((Field("ts", t.TIMESTAMP),))
+    for begins in beginnings:
+        where = parse_predicate(f"date_trunc('DAY', ts) = timestamp'{begins}'", schema, zone)
+        assert decide(where, Instants(instant), zone).keep.to_pylist() == [True]
+    for other in ("2024-11-01 04:00:00Z", "2024-11-06 04:00:00Z"):
+        where = parse_predicate(f"date_trunc('DAY', ts) = timestamp'{other}'", schema, zone)
+        assert decide(where, Instants(instant), zone).keep.to_pylist() == [False]
