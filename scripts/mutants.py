@@ -4,6 +4,7 @@
     .venv/bin/python scripts/mutants.py paimon --each 40 --seed 7     of one room
     .venv/bin/python scripts/mutants.py delta/upkeep paimon/write     of rooms within a room
     .venv/bin/python scripts/mutants.py --at paimon/commit/assemble.py:134   every change of a line
+    .venv/bin/python scripts/mutants.py --seed 7 --map m.json --verdicts v.json --minutes 8   goes on where it ended
 
 A change (`small_changes.py`) is made in a copy of `src`; the sources stay as they are. Its judges are tests without a
 JVM: first the files of tests that mirror the module, then those of its room that call the changed function, then all
@@ -25,6 +26,7 @@ import collections
 import compileall
 import hashlib
 import json
+import math
 import os
 import random
 import resource
@@ -33,7 +35,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,8 +56,8 @@ from small_changes import Change, changes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path("src/alluvium")
-#: Rooms without a JVM; what stands above them (commands, api, spark, cli) is tested with Spark.
-ROOMS = ("delta", "paimon", "expr", "codecs", "commit", "storage", "portable", "plan", "schema")
+#: Rooms without a JVM; what else stands above them (commands, api, spark, cli) is tested with Spark.
+ROOMS = ("delta", "paimon", "expr", "codecs", "commit", "storage", "portable", "plan", "schema", "commands/rows_here")
 #: What only a JVM can run stands in such a room all the same.
 NEEDS_JVM = frozenset({"storage/stores/hadoop.py"})
 #: The tests of `make test-fast`; those of its text and layout judge the sources, not the copy.
@@ -63,6 +65,8 @@ MARKS = "not spark and not connect and not cluster and not interop and not confo
 NO_JUDGES = ("architecture", "docs", "interop", "spark", "connect", "cluster", "conformance", "conformance_paimon")
 #: pytest: nothing was collected.
 NO_TESTS = 5
+#: Of tests that are run together: what notices a change often stands in the first of them.
+_AT_ONCE_SECONDS = 10
 #: What a changed loop may take before it is taken for endless, and what it may ask of memory.
 SECONDS, MEMORY_BYTES = 60, 12 << 30
 
@@ -280,13 +284,33 @@ def judged_by(change: Change, callers: Callers) -> list[list[str]]:
     return [group for group in groups if group]
 
 
-def judge(change: Change, place: Copy, callers: Callers) -> str:
-    """`caught`, `endless` (caught, too), `SURVIVED`, or `UNREACHED`: no test calls the function."""
+def in_parts(groups: Sequence[list[str]], callers: Callers) -> Iterator[list[str]]:
+    """The same files in the same order, so many at once as take no longer than `_AT_ONCE_SECONDS`."""
+    for group in groups:
+        part: list[str] = []
+        for file in group:
+            if part and sum(callers.seconds[f] for f in (*part, file)) > _AT_ONCE_SECONDS:
+                yield part
+                part = []
+            part.append(file)
+        yield part
+
+
+def judge(change: Change, place: Copy, callers: Callers, patience: float = math.inf) -> str:
+    """`caught`, `endless` (caught, too), `SURVIVED`, or `UNREACHED`: no test calls the function.
+
+    Args:
+        change: What is changed.
+        place: Where.
+        callers: Who calls what.
+        patience: Seconds of tests after which a change that none of them has noticed is taken for survived.
+    """
+    begun = time.monotonic()
     source = (ROOT / PACKAGE / change.path).read_bytes()
     place.put(change.path, source[: change.start] + change.text.encode() + source[change.end :])
     try:
         found = "UNREACHED"
-        for files in judged_by(change, callers):
+        for files in in_parts(judged_by(change, callers), callers):
             usual = sum(callers.seconds[file] for file in files)
             code, _ = place.run(files, SECONDS + 4 * usual)
             if code is None:
@@ -294,6 +318,8 @@ def judge(change: Change, place: Copy, callers: Callers) -> str:
             if code not in (0, NO_TESTS):
                 return "caught"
             found = "SURVIVED"
+            if time.monotonic() - begun > patience:
+                break
         return found
     finally:
         place.restore(change.path)
@@ -313,6 +339,16 @@ def drawn(rooms: Sequence[str], each: int, seed: int) -> list[Change]:
     return found
 
 
+def in_turn(changes: Sequence[Change]) -> list[Change]:
+    """One of each room by turns."""
+    count: collections.Counter[str] = collections.Counter()
+    turns = []
+    for change in changes:
+        turns.append(count[change.room])
+        count[change.room] += 1
+    return [change for _, change in sorted(zip(turns, changes, strict=True), key=lambda pair: pair[0])]
+
+
 def at_lines(lines: Sequence[str]) -> list[Change]:
     """Every change of some lines (`path:line`)."""
     found = []
@@ -330,7 +366,7 @@ def error_names() -> frozenset[str]:
 
 def is_room(name: str) -> bool:
     """Whether changes can be drawn of it: one of `ROOMS`, or a folder within."""
-    return name.partition("/")[0] in ROOMS and (ROOT / PACKAGE / name).is_dir()
+    return any(f"{name}/".startswith(f"{room}/") for room in ROOMS) and (ROOT / PACKAGE / name).is_dir()
 
 
 def told(change: Change) -> str:
@@ -363,8 +399,14 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument(
         "--by", action="append", default=[], metavar="FOLDER", help="tests of these folders alone judge"
     )
+    parser.add_argument(
+        "--verdicts", type=Path, metavar="FILE", help="what was judged, which the next call goes on from"
+    )
+    parser.add_argument("--minutes", type=float, default=math.inf, help="ends after so long, room by room in turn")
+    parser.add_argument("--patience", type=float, default=math.inf, metavar="SECONDS", help="of tests for a change")
     parser.add_argument("--list", action="store_true", help="show the changes and run nothing")
     given = parser.parse_args(words)
+    until = time.monotonic() + 60 * given.minutes
     if unknown := [room for room in given.rooms if not is_room(room)]:
         parser.error(f"no room without a JVM: {', '.join(unknown)}")
     changes = at_lines(given.at) if given.at else drawn(given.rooms or ROOMS, given.each, given.seed)
@@ -375,12 +417,19 @@ def main(words: Sequence[str]) -> int:
         callers = find_callers(judges(given.by or ["tests"]), Path(scratch) / "noting", given.map)
         place = Copy(Path(scratch) / "changed")
         place.compile()
-        verdicts = []
-        for change in changes:
-            verdict = judge(change, place, callers)
-            verdicts.append((change, verdict))
+        kept = given.verdicts
+        known: dict[str, str] = json.loads(kept.read_text()) if kept and kept.exists() else {}
+        for change in in_turn(changes):
+            if change.key in known:
+                continue
+            if time.monotonic() > until:
+                break
+            known[change.key] = verdict = judge(change, place, callers, given.patience)
             print(f"{verdict:<9}  {told(change)}", flush=True)
-    print(f"\n{table(verdicts, given.rooms)}", flush=True)
+            if kept:
+                kept.write_text(json.dumps(known, indent=1))
+    verdicts = [(change, known[change.key]) for change in changes if change.key in known]
+    print(f"\n{table(verdicts, given.rooms)}\n{len(changes) - len(verdicts)} are still to be judged", flush=True)
     return int(any(verdict.isupper() for _, verdict in verdicts))
 
 

@@ -73,6 +73,11 @@ class Change:
     def room(self) -> str:
         return self.path.split("/")[0]
 
+    @property
+    def key(self) -> str:
+        """What tells it from others, as long as the module is the same."""
+        return f"{self.path}:{self.line}:{self.start}:{self.text}"
+
 
 def expression_changes(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """What may stand in the place of an expression."""

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from datetime import timedelta, timezone
 
 import pytest
 
-from alluvium.codecs.temporal_text import parse_date, parse_timestamp, parse_timestamp_ntz, parse_zone
+from alluvium.codecs.temporal_text import (
+    civil_from_days,
+    days_from_civil,
+    parse_date,
+    parse_timestamp,
+    parse_timestamp_ntz,
+    parse_zone,
+)
 from alluvium.errors import InvalidRequest
 
 HOUR = 3_600_000_000
@@ -52,3 +60,36 @@ def test_zones() -> None:
         with pytest.raises(InvalidRequest) as caught:
             parse_zone(name)
         assert caught.value.code == "unknown-time-zone"
+
+
+def test_every_day_of_four_hundred_years() -> None:
+    """Beside Python's calendar, which begins with year 1; what lies before and behind repeats it."""
+    first = dt.date(1600, 3, 1).toordinal()
+    epoch = dt.date(1970, 1, 1).toordinal()
+    for ordinal in range(first, first + 146_097):
+        day = dt.date.fromordinal(ordinal)
+        assert civil_from_days(ordinal - epoch) == (day.year, day.month, day.day)
+    for ordinal in range(first, first + 146_097, 37):
+        day = dt.date.fromordinal(ordinal)
+        assert days_from_civil(day.year, day.month, day.day) == ordinal - epoch
+        for eras in (-6, -4, 21):
+            year = day.year + 400 * eras
+            assert days_from_civil(year, day.month, day.day) == ordinal - epoch + 146_097 * eras
+            assert civil_from_days(ordinal - epoch + 146_097 * eras) == (year, day.month, day.day)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (2023, 2, 29),
+        (1900, 2, 29),
+        (2024, 4, 31),
+        (2024, 0, 1),
+        (2024, 13, 1),
+        (2024, 1, 0),
+        (2024, 1, 32),
+        (-1, 2, 29),
+    ],
+)
+def test_days_that_there_are_not(parts: tuple[int, int, int]) -> None:
+    assert days_from_civil(*parts) is None

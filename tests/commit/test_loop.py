@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from alluvium.commit.loop import Entry, commit
+from alluvium.commit.loop import Entry, commit, refused
 from alluvium.errors import CommitConflict, CommitUnknown, Conflict, StorageError
 from alluvium.plan.retry import RetryPolicy
 from alluvium.storage.store import PutOutcome
@@ -122,6 +122,32 @@ def test_a_conflict_tells_who_won_when_and_on_what(timestamp_ms: int | None, tol
         commit(Told(script=["lose"]), "a", 0)
     assert caught.value.message == told
     assert caught.value.attempts == 1
+
+
+@pytest.mark.parametrize("operation", [None, "MERGE"])
+@pytest.mark.parametrize("engine", [None, "E"])
+@pytest.mark.parametrize("timestamp_ms", [None, 0])
+@pytest.mark.parametrize("paths", [(), ("a",)])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_what_nobody_says_is_left_out(
+    operation: str | None, engine: str | None, timestamp_ms: int | None, paths: tuple[str, ...], count: int
+) -> None:
+    found = [Conflict("rule", 4, operation, "it did", paths, engine, timestamp_ms)] * count
+    error = refused(found, 7, "memory://t")
+    parts = [
+        " by MERGE" if operation else "",
+        " of E" if engine else "",
+        " at 1970-01-01 00:00:00.000Z" if timestamp_ms == 0 else "",
+    ]
+    more = "" if count == 1 else f" (and {count - 1} more)"
+    assert error.message == f"version 4{''.join(parts)} was committed first: it did{' (a)' if paths else ''}{more}"
+    assert (error.code, error.attempts, error.url, error.version, list(error.conflicts)) == (
+        "rule",
+        7,
+        "memory://t",
+        4,
+        found,
+    )
 
 
 def test_who_has_come_before_is_looked_for_before_the_first_put() -> None:

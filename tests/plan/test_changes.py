@@ -116,6 +116,7 @@ def test_what_is_said_where_nothing_is_said() -> None:
         {},
         False,
     )
+    assert (none.rebalanced, none.assigned) == (False, None)
     edit = EditRows(none, TOUCHED_FILES.empty_table(), Operation("DELETE"), ReadScope.table())
     rewrite = RewriteFiles(none, TOUCHED_FILES.empty_table(), Operation("OPTIMIZE"), ReadScope.table())
     assert (dict(edit.describe(EditFigures())), dict(rewrite.describe(EditFigures(1)))) == ({}, {})

@@ -70,6 +70,10 @@ def test_the_log_says_the_same(spark: SparkSession, tmp_path: Path, names: tuple
     ).to_arrow().sort_by("row")
 
 
+#: Generation expressions whose values, some of them, only Spark knows as texts.
+NEEDS_SPARK = {"cast(ts as string)", "cast(d as string)", "cast(n as string)"}
+
+
 @pytest.mark.parametrize(
     ("of", "sql"),
     [
@@ -91,12 +95,13 @@ def test_generated_columns_have_sparks_values_or_need_it(
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     try:
         alluvium.write(spark.createDataFrame(DATA, _frame_schema(spark, tmp_path)), urls[1], mode="append")
-        try:
-            alluvium.write(DATA, urls[0], mode="append")
-        except AlluviumError as error:
-            assert error.code == "needs-spark"
+        if sql in NEEDS_SPARK:
+            with pytest.raises(AlluviumError) as caught:
+                alluvium.write(DATA, urls[0], mode="append")
+            assert caught.value.code == "needs-spark"
             assert alluvium.open(urls[0]).version == 0
             return
+        alluvium.write(DATA, urls[0], mode="append")
         rows = [alluvium.read(spark, url).orderBy("row").select("row", "g").collect() for url in urls]
         assert rows[0] == rows[1]
     finally:

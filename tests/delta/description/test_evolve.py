@@ -125,3 +125,32 @@ def test_a_constraint_that_is_not_there():
         drop_constraint(CONFIG, "nope")
     assert caught.value.code == "unknown-constraint"
     assert drop_constraint(CONFIG, "nope", if_exists=True).operation.parameters == {"name": "nope", "existed": "false"}
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "."])
+def test_names_that_no_constraint_has(name: str) -> None:
+    """A dot would make another property of it."""
+    with pytest.raises(InvalidRequest) as caught:
+        add_constraint(CONFIG, name, "a > 0")
+    assert caught.value.code == "invalid-constraint"
+
+
+def test_constraints_come_and_go_in_any_case() -> None:
+    config = CONFIG
+    made = add_constraint(config, "Small", "a < 10")
+    assert made.config.metadata.configuration["delta.constraints.small"] == "a < 10" and made.reads
+    assert made.operation.parameters == {"name": "Small", "expr": "a < 10"}
+    with pytest.raises(InvalidRequest) as caught:
+        add_constraint(made.config, "SMALL", "a < 5")
+    assert caught.value.code == "constraint-exists"
+    gone = drop_constraint(made.config, "sMALL")
+    assert "delta.constraints.small" not in gone.config.metadata.configuration
+    assert gone.operation.parameters == {"name": "sMALL", "expr": "a < 10", "existed": "true"}
+    assert drop_constraint(config, "small", if_exists=True).operation.parameters == {
+        "name": "small",
+        "existed": "false",
+    }
+    for known, hint in ((config, "the table has none"), (made.config, "there are: small")):
+        with pytest.raises(InvalidRequest) as caught:
+            drop_constraint(known, "other")
+        assert (caught.value.code, caught.value.hint) == ("unknown-constraint", hint)

@@ -7,7 +7,7 @@ import pytest
 from alluvium.delta.description.create import new_config
 from alluvium.delta.description.merge_schema import merged_config, overwritten_config
 from alluvium.delta.features.registry import BY_NAME
-from alluvium.delta.terms.config import parse_config
+from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.spec import Metadata, Protocol
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.types import (
@@ -24,6 +24,7 @@ from alluvium.schema.types import (
     Map,
     Struct,
 )
+from alluvium.schema.walk import fields_within
 
 
 def struct(**fields: DataType) -> Struct:
@@ -121,3 +122,31 @@ def test_statistics_of_columns_that_go_are_an_error():
     with pytest.raises(InvalidRequest) as caught:
         overwritten_config(config, struct(z=LONG), [])
     assert caught.value.code == "unknown-column"
+
+
+def test_columns_that_stay_what_they_were_keep_their_identity():
+    """Under column mapping files are read by it: another type, or another name, is another column."""
+    inner = struct(x=INTEGER, l=Array(struct(y=STRING)), m=Map(STRING, INTEGER))
+    before = new_config(struct(a=INTEGER, s=inner, gone=LONG), [], {"delta.columnMapping.mode": "name"})
+    data = struct(gone=STRING, s=inner, new=LONG, a=INTEGER)
+    after = overwritten_config(before, data, [])
+    physical = [dict(zip(one.schema.names, one.physical_schema.names, strict=True)) for one in (before, after)]
+    kept = {name for name in physical[1] if physical[0].get(name) == physical[1][name]}
+    assert kept == {"a", "s"} and after.schema.names == data.names
+    assert after.physical_schema.find(physical[1]["s"]) == before.physical_schema.find(physical[0]["s"])
+    # Of a struct that goes on the members that do, at any depth.
+    told = {}
+    for other in (struct(x=LONG, l=Array(struct(y=LONG))), struct(x=INTEGER, l=Array(struct(y=STRING)))):
+        changed = overwritten_config(before, struct(s=other), [])
+        told[other] = {
+            path: physical_path(changed, path) == physical_path(before, path) for path in ("s", "s.x", "s.l.element.y")
+        }
+    assert list(told.values()) == [
+        {"s": True, "s.x": False, "s.l.element.y": False},
+        dict.fromkeys(("s", "s.x", "s.l.element.y"), True),
+    ]
+
+
+def physical_path(config: TableConfig, path: str) -> tuple[str, ...]:
+    pairs = zip(fields_within(config.schema), fields_within(config.physical_schema), strict=True)
+    return next(physical for (logical, _), (physical, _) in pairs if ".".join(logical) == path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from delta_values import make_config
 
-from alluvium.delta.terms.file_properties import FileProperties, file_properties
+from alluvium.delta.terms.file_properties import FileProperties, file_properties, wants_auto_compaction
 from alluvium.delta.terms.properties import settable_properties
 from alluvium.delta.write.write import plan_write
 from alluvium.errors import InvalidRequest
@@ -59,3 +59,25 @@ def test_the_plan_follows() -> None:
     prefix, _, job = plan.directory.partition("/")
     assert len(prefix) == 2 and prefix.isalnum() and len(job) == 36
     assert dict(plan_write(config, "url", options=[("compression", "gzip")]).options) == {"compression": "gzip"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "wanted"),
+    [
+        ({}, False), ({"delta.autoOptimize.autoCompact": "true"}, True), ({"delta.autoOptimize.autoCompact": "false"}, False),
+        ({"delta.autoOptimize.autoCompact": "auto"}, True), ({"delta.autoOptimize.autoCompact": "legacy"}, True),
+        ({"delta.autoOptimize": "true"}, True), ({"delta.autoOptimize": "false"}, False),
+        ({"delta.autoOptimize": "true", "delta.autoOptimize.autoCompact": "false"}, True),
+        ({"delta.autoOptimize": "false", "delta.autoOptimize.autoCompact": "true"}, True),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_who_wants_small_files_put_together(properties: dict[str, str], wanted: bool) -> None:
+    assert wants_auto_compaction(properties) is wanted
+
+
+@pytest.mark.parametrize("name", ["delta.autoOptimize", "delta.autoOptimize.autoCompact"])
+def test_what_is_no_such_wish(name: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        wants_auto_compaction({name: "perhaps"})
+    assert caught.value.code == "invalid-property"

@@ -188,3 +188,35 @@ def test_times_and_decimals_survive(times: list[datetime], days: list[date], num
     ]
     for data_type, values in cases:
         assert parse_partition_values(format_partition_values(values, data_type), data_type).equals(values)
+
+
+WORDS = {**dict.fromkeys(("true", "t", "yes", "y", "1", " TRUE ", "Y"), True), **dict.fromkeys(("false", "f", "no", "n", "0", "No"), False),
+         **dict.fromkeys(("on", "off", "2", "tr", "01"), None)}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "value"), WORDS.items())
+def test_words_of_truth(text: str, value: bool | None) -> None:
+    if value is None:
+        with pytest.raises(CorruptTable):
+            parse(t.BOOLEAN, text)
+        return
+    assert parse(t.BOOLEAN, text) == [value]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "fine", "wrong"),
+    [
+        (t.BYTE, ["-128", "127", " 5 ", "+5", "007"], ["128", "-129", "1.0", "1e1", "٣", "--1"]), (t.SHORT, ["32767", "-32768"], ["32768", "-32769"]),
+        (t.INTEGER, ["2147483647", "-2147483648"], ["2147483648", "-2147483649"]), (t.LONG, ["9223372036854775807", "-9223372036854775808"], ["9223372036854775808", "9" * 41]),
+        (t.DOUBLE, ["1", "1e3", "-.5", "Infinity", "nan"], ["1_0", "١", "x"]), (t.FLOAT, ["1", "3.4e38"], ["1_0", "x"]),
+        (t.Decimal(5, 2), ["999.99", "-0.005", "1e2", " 1 "], ["1000", "999.995", "1_0", "NaN", "Infinity", "x"]), (t.DATE, ["2024-02-29", "2024-1-1"], ["2023-02-29", "x"]),
+        (t.TIMESTAMP, ["2024-02-29 01:02:03", "2024-02-29T01:02:03Z"], ["x", "2024-13-01 00:00:00"]), (t.TIMESTAMP_NTZ, ["2024-02-29 01:02:03"], ["x"]),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_texts_at_the_ends_of_their_types(data_type: DataType, fine: list[str], wrong: list[str]) -> None:
+    assert all(value is not None for value in parse(data_type, *fine))
+    for text in wrong:
+        with pytest.raises(CorruptTable) as caught:
+            parse(data_type, "", text)
+        assert caught.value.code == "invalid-partition-value" and repr(text) in caught.value.message

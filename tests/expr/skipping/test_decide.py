@@ -100,3 +100,65 @@ def test_whether_floating_numbers_are_null_is_certain() -> None:
     # Of numbers bounds keep files, and prove nothing of all rows.
     assert bounded.certain.to_pylist() == [False] * len(FILES)
     assert bounded.keep.to_pylist() == [count < 2 for count in counts]
+
+
+class Instants:
+    """A file of rows between two instants."""
+
+    num_files = 1
+
+    def __init__(self, first: str, last: str) -> None:
+        self._ends = [pa.array([text]).cast(pa.timestamp("us", "UTC")) for text in (first, last)]
+
+    def exact(self, path: tuple[str, ...]) -> pa.Array | None:
+        return None
+
+    def lower(self, path: tuple[str, ...]) -> pa.Array:
+        return self._ends[0]
+
+    def upper(self, path: tuple[str, ...]) -> pa.Array:
+        return self._ends[1]
+
+    def null_count(self, path: tuple[str, ...]) -> pa.Array:
+        return pa.array([0])
+
+    def num_rows(self) -> pa.Array:
+        return pa.array([1])
+
+
+@pytest.mark.parametrize(
+    ("zone", "instant", "beginnings"),
+    [
+        # Clocks go back at one in the night, so that the day begins twice: engines may mean either.
+        ("America/Havana", "2024-11-03 04:30:00Z", ["2024-11-03 04:00:00Z", "2024-11-03 05:00:00Z"]),
+        ("America/Havana", "2024-11-03 05:30:00Z", ["2024-11-03 04:00:00Z", "2024-11-03 05:00:00Z"]),
+        ("America/Havana", "2024-11-04 04:00:00Z", ["2024-11-03 04:00:00Z", "2024-11-03 05:00:00Z"]),
+        ("UTC", "2024-11-03 04:30:00Z", ["2024-11-03 00:00:00Z"]),
+    ],
+)
+def test_a_day_that_begins_twice(zone: str, instant: str, beginnings: list[str]) -> None:
+    schema = Struct((Field("ts", t.TIMESTAMP),))
+    for begins in beginnings:
+        where = parse_predicate(f"date_trunc('DAY', ts) = timestamp'{begins}'", schema, zone)
+        assert decide(where, Instants(instant, instant), zone).keep.to_pylist() == [True]
+    for other in ("2024-11-01 04:00:00Z", "2024-11-06 04:00:00Z"):
+        where = parse_predicate(f"date_trunc('DAY', ts) = timestamp'{other}'", schema, zone)
+        assert decide(where, Instants(instant, instant), zone).keep.to_pylist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "may_be"),
+    [
+        ("date_format(ts, 'yyyy-MM-dd') = '2000-10-28'", "2000-10-29 03:00:00Z", True), ("date_format(ts, 'yyyy-MM-dd') = '2000-10-29'", "2000-10-29 02:30:45Z", True),
+        ("date_format(ts, 'yyyy-MM-dd') = '2000-10-27'", "", False), ("date_format(ts, 'yyyy-MM-dd') = '2000-10-31'", "", False),
+        ("date_trunc('DAY', ts) = timestamp'2000-10-28 02:30:00Z'", "2000-10-29 03:00:00Z", True), ("day(ts) = 28", "2000-10-29 03:00:00Z", True),
+    ],
+)  # fmt: skip
+def test_a_clock_that_goes_back_over_midnight(pattern: str, text: str, may_be: bool) -> None:
+    """A minute after midnight it was an hour earlier in St. John's: the day before came once more."""
+    zone, schema = "America/St_Johns", Struct((Field("ts", t.TIMESTAMP),))
+    where = parse_predicate(pattern, schema, zone)
+    assert decide(where, Instants("2000-10-29 02:30:30Z", "2000-10-29 12:00:00Z"), zone).keep.to_pylist() == [may_be]
+    if may_be:
+        rows = pa.RecordBatch.from_pydict({"ts": pa.array([text]).cast(pa.timestamp("us", "UTC"))})
+        assert evaluate(where, rows, zone).to_pylist() == [True]

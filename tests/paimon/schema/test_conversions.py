@@ -8,7 +8,7 @@ import pytest
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.schema import DataField, DataType, parse_type
 from alluvium.paimon.schema.arrow import fields_from_arrow, from_arrow, schema_to_arrow, to_arrow
-from alluvium.paimon.schema.logical import fields_from_logical, from_logical, to_logical
+from alluvium.paimon.schema.logical import as_brought, fields_from_logical, from_logical, to_logical
 from alluvium.schema import types as t
 
 BOTH_WAYS = {
@@ -128,3 +128,61 @@ def test_types_that_cannot_be(arguments: dict[str, object]) -> None:
     with pytest.raises(InvalidRequest) as error:
         DataType(**arguments)
     assert error.value.code == "invalid-type"
+
+
+#: Every type, as the house's, and what comes back of that; None: the type itself. And what rows bring.
+LOGICAL: list[tuple[str, t.DataType, str | None, t.DataType | None]] = [
+    ("BOOLEAN", t.BOOLEAN, None, None), ("TINYINT", t.BYTE, None, None), ("SMALLINT", t.SHORT, None, None), ("INT", t.INTEGER, None, None),
+    ("BIGINT", t.LONG, None, None), ("FLOAT", t.FLOAT, None, None), ("DOUBLE", t.DOUBLE, None, None), ("DATE", t.DATE, None, None),
+    ("STRING", t.STRING, None, None), ("CHAR(3)", t.STRING, "STRING", None), ("VARCHAR(3)", t.STRING, "STRING", None),
+    ("BYTES", t.BINARY, None, None), ("BINARY(3)", t.BINARY, "BYTES", None), ("VARBINARY(3)", t.BINARY, "BYTES", None), ("BLOB", t.BINARY, "BYTES", None),
+    ("VARIANT", t.VARIANT, None, None), ("DECIMAL(10, 2)", t.Decimal(10, 2), None, None), ("TIME(0)", t.TIME, "TIME(0)", t.INTEGER),
+    *((f"TIMESTAMP({n})", t.TIMESTAMP_NTZ, "TIMESTAMP(6)", None) for n in (0, 3, 6)),
+    *((f"TIMESTAMP({n})", t.TIMESTAMP_NTZ_NANOS, "none", t.TIMESTAMP_NTZ) for n in (7, 9)),
+    *((f"TIMESTAMP_LTZ({n})", t.TIMESTAMP, "TIMESTAMP_LTZ(6)", None) for n in (0, 3, 6)),
+    *((f"TIMESTAMP_LTZ({n})", t.TIMESTAMP_NANOS, "none", t.TIMESTAMP) for n in (7, 9)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "ours", "back", "brought"), LOGICAL, ids=[text for text, *_ in LOGICAL])
+def test_every_type_is_one_of_the_houses(
+    text: str, ours: t.DataType, back: str | None, brought: t.DataType | None
+) -> None:
+    data_type = parse_type(text)
+    shapes = [
+        (data_type, lambda kind: kind), (DataType("ARRAY", element=data_type), t.Array),
+        (DataType("MAP", key=DataType("INTEGER", False), value=data_type), lambda kind: t.Map(t.INTEGER, kind)),
+        (DataType("MAP", key=data_type.with_nullable(False), value=DataType("INTEGER")), lambda kind: t.Map(kind, t.INTEGER)),
+        (DataType("ROW", fields=(DataField(0, "x", data_type.with_nullable(False)),)), lambda kind: t.Struct((t.Field("x", kind, False),))),
+    ]  # fmt: skip
+    for place, (own, shape) in enumerate(shapes):
+        assert to_logical(own) == shape(ours)
+        assert as_brought(shape(ours)) == shape(brought or ours)
+        if back == "none":
+            with pytest.raises(UnsupportedFeature):
+                from_logical(shape(ours))
+        elif place == 0:
+            assert from_logical(ours) == parse_type(back or text)
+        elif back is None:
+            assert from_logical(shape(ours)) == own
+
+
+def test_nullability_is_kept() -> None:
+    for nullable in (False, True):
+        element = DataType("INTEGER", nullable)
+        assert to_logical(DataType("ARRAY", element=element)) == t.Array(t.INTEGER, nullable)
+        assert to_logical(DataType("MAP", key=DataType("INTEGER", False), value=element)) == t.Map(
+            t.INTEGER, t.INTEGER, nullable
+        )
+        assert as_brought(t.Array(t.TIME, nullable)) == t.Array(t.INTEGER, nullable)
+        assert as_brought(t.Map(t.TIME, t.TIME, nullable)) == t.Map(t.INTEGER, t.INTEGER, nullable)
+        assert from_logical(t.Array(t.INTEGER, nullable)) == DataType("ARRAY", element=element)
+    counted = to_logical(DataType("MULTISET", element=DataType("DATE", False)))
+    assert counted == t.Map(t.DATE, t.INTEGER, False)
+
+
+@pytest.mark.parametrize("text", ["GEOMETRY", "GEOGRAPHY"])
+def test_types_that_are_none_of_the_houses(text: str) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        to_logical(parse_type(text))
+    assert caught.value.code == "unsupported-type"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import decimal
+import random
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -75,6 +77,12 @@ class Column:
         elif function == "sum":
             if new is not None:
                 self.value = -new if self.value is None else self.value - new
+        elif function == "product":
+            if new is not None and self.value is not None:
+                if isinstance(new, int) and not new:
+                    raise UnsupportedFeature("no", code="unsupported-retract")
+                # Towards zero, as Java divides.
+                self.value = int(Fraction(self.value, new)) if isinstance(new, int) else self.value / new
         else:
             raise UnsupportedFeature("no", code="unsupported-retract")
 
@@ -287,6 +295,19 @@ def test_aggregates_take_rows_back(rows: list[Row], removes: bool, max_ignores: 
     compare(rows, merge, {rule.column: pa.int64() for rule in rules})
 
 
+@settings(max_examples=60, derandomize=True)
+@given(
+    rows_of({"product": st.sampled_from([None, -7, -2, -1, 1, 2, 3, 7, 0]), "max": NULLABLE}, ANY_KIND), st.booleans()
+)
+def test_products_take_rows_back(rows: list[Row], is_floating: bool) -> None:
+    if is_floating:
+        # Powers of two, which nothing rounds.
+        rows = [{**row, "product": None if row["product"] is None else 2.0 ** row["product"]} for row in rows]
+    rules = (MergeRule("product", "product"), MergeRule("max", "max", ignores_retract=True))
+    merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "aggregation", rules)
+    compare(rows, merge, {"product": pa.float64() if is_floating else pa.int64(), "max": pa.int64()})
+
+
 TEXTS = st.one_of(st.none(), st.sampled_from(["a", "b", "c"]))
 FLAGS = st.one_of(st.none(), st.booleans())
 
@@ -351,6 +372,38 @@ def test_products_of_decimals_of_every_width(precision: int, scale: int) -> None
             continue
         found = merge_rows(table, merge, ["p"], {})["p"].to_pylist()
         assert found == [None if wanted is None else decimal.Decimal(wanted)]
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(38, 0), (38, 37), (37, 2), (19, 2), (18, 2), (18, 0), (5, 2)])
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_of_decimals_of_every_width(precision: int, scale: int, seed: int) -> None:
+    """A sum of more digits than the column has is null, and the next row begins anew; of at most 18 digits Java adds whole
+    numbers of 64 bits, and does not look.
+    """
+    lot, kind, most = random.Random(f"{precision} {scale} {seed}"), pa.decimal128(precision, scale), 10**precision - 1
+    rows, states = [], []
+    for key in range(12):
+        total: int | None = None
+        for n in range(lot.randint(2, 4)):
+            value = lot.choice([None, most, -most, most // 2, -(most // 3), 1, 0, lot.randint(-most, most)])
+            back = lot.random() < 0.3
+            exact = None if value is None else decimal.Decimal(value).scaleb(-scale, decimal.Context(prec=40))
+            rows.append({"g": 0, "k": key, "k2": "a", "n": n, "kind": DELETE if back else INSERT, "s": exact})
+            if value is not None:
+                total = (0 if total is None else total) + (-value if back else value)
+                if precision > 18:
+                    total = total if abs(total) <= most else None
+                else:
+                    total = (total + 2**63) % 2**64 - 2**63
+        states.append(total)
+    types = {**TYPES, "s": kind}
+    table = pa.table({name: pa.array([row.get(name) for row in rows], types[name]) for name in types})
+    merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "aggregation", (MergeRule("s", "sum"),))
+    found = merge_rows(table, merge, ["k", "s"], {}).sort_by("k")["s"].combine_chunks()
+    numbers = [
+        None if value is None else int(value.scaleb(scale, decimal.Context(prec=60))) for value in found.to_pylist()
+    ]
+    assert numbers == states
 
 
 LISTS = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.integers(0, 2)), max_size=3))

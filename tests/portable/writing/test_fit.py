@@ -131,3 +131,21 @@ def test_what_is_beside_a_slice_or_behind_a_null_needs_no_place() -> None:
 def test_entries_of_maps_may_have_other_names() -> None:
     own = pa.map_(pa.field("k", pa.string(), False), pa.field("v", pa.int8()))
     assert fitted(of([[("a", 1)], None, []], own), Map(t.STRING, t.LONG)) == [[("a", 1)], None, []]
+
+
+@pytest.mark.parametrize(
+    ("values", "target", "said"),
+    [
+        (of([1.0], pa.float64()), t.LONG, "say astype('Int64')"), (of([1.0], pa.float32()), t.BYTE, "say astype('Int64')"),
+        (of([AT], pa.timestamp("us")), t.TIMESTAMP, "give the times a zone"), (of([AT], pa.timestamp("us", "UTC")), t.TIMESTAMP_NTZ, "give the times a zone"),
+        (of([1.0], pa.float64()), t.STRING, None), (of([1], pa.int64()), t.DOUBLE, None), (of([1.0], pa.float64()), t.FLOAT, None), (of([AT], pa.timestamp("us")), t.DATE, None),
+        (of(["1"], pa.string()), t.LONG, None), (of([1.0], pa.float64()), Decimal(5, 2), None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_helps_is_said(values: pa.Array, target: DataType, said: str | None) -> None:
+    with pytest.raises(AlluviumError) as caught:
+        fitted(values, target)
+    hints = ("say astype('Int64')", "give the times a zone")
+    assert [hint for hint in hints if hint in str(caught.value)] == ([] if said is None else [said])
+    assert "column 'c' is " in str(caught.value)

@@ -142,3 +142,16 @@ def test_files_of_a_bin_are_marked_as_one_cube():
 
 def test_columns_are_named_as_in_the_reference():
     assert [shown_path(path) for path in (("a",), ("s", "c"), ("a.b", "c d"))] == ["a", "s.c", "`a.b`.c d"]
+
+
+def test_a_cube_may_be_as_large_as_those_that_are_left(tmp_path):
+    """Whoever says that smaller cubes are taken, gets cubes that are not taken again."""
+    files = [add("a", 6), add("b", 6), add("c", 6)]
+    for large, target, bins in (
+        (20, 9, [["a", "b", "c"]]),
+        (None, 9, [["a"], ["b"], ["c"]]),
+        (20, 40, [["a", "b", "c"]]),
+        (12, 9, [["a", "b"], ["c"]]),
+    ):
+        plan = plan_cubes(snapshot_of(tmp_path / f"{large}-{target}", *files), BY, CubeSizes(large, target), 4)
+        assert cubes_of(plan) == bins
