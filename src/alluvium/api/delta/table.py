@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from alluvium.api.delta.answers import Bounds, column_bounds, count_rows
+from alluvium.api.delta.metadata import AskedMetadata, asked_metadata
 from alluvium.api.delta.streams.follow import follow_table
 from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
@@ -19,14 +20,14 @@ from alluvium.api.options import parse_bound
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variants.variant_text import show_variants
 from alluvium.delta.changes.source import load_changes
-from alluvium.delta.features.rows.deletion_vectors import live_row_counts
 from alluvium.delta.features.rows.row_tracking import asked_columns, with_metadata_columns
-from alluvium.delta.terms.spec import Metadata, Protocol
+from alluvium.delta.terms.spec import Protocol
 from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
 from alluvium.delta.view.answers import is_ordered
 from alluvium.delta.view.history import commit_time_ms, read_history
-from alluvium.delta.view.scan import data_paths, plan_scan, select_files
+from alluvium.delta.view.scan import plan_scan
 from alluvium.delta.view.snapshot import Snapshot, refresh
+from alluvium.delta.view.tables import live_files
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Expression, column_paths
@@ -89,9 +90,12 @@ class Table:
         return self._snapshot.config.protocol
 
     @property
-    def metadata(self) -> Metadata:
-        """The table's description as the log has it."""
-        return self._snapshot.config.metadata
+    def metadata(self) -> AskedMetadata:
+        """The table's description as the log has it; called with a name it gives a table about the table.
+
+        `t.metadata("files")`, `"commits"`, `"partitions"`, `"columns"`, `"features"`, `"transactions"`.
+        """
+        return asked_metadata(self._snapshot)
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -123,16 +127,7 @@ class Table:
         Raises:
             InvalidRequest: `where` does not parse or names no column.
         """
-        kept = select_files(self._snapshot, self._parse(where)).files
-        return pa.table(
-            {
-                "path": data_paths(kept),
-                "size": kept.column("size"),
-                "num_rows": live_row_counts(kept, self._snapshot.statistics(kept).num_rows()),
-                "partition": kept.column("partitionValues"),
-                "modification_time": kept.column("modificationTime").cast(pa.timestamp("ms", tz="UTC")),
-            }
-        )
+        return live_files(self._snapshot, self._parse(where))
 
     def to_batches(
         self, columns: Sequence[str] | None = None, where: str | None = None, batch_size: int = 65_536
@@ -340,7 +335,7 @@ class Table:
             f"a Delta table has no system table {name!r}",
             code="no-system-tables",
             url=self.url,
-            hint="use .history(), .files(), .properties",
+            hint="use .metadata(name)",
         )
 
     def refresh(self) -> Table:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
 from alluvium.api.lazy.rows import LazyRows
+from alluvium.api.paimon.metadata import AskedSchema, asked_schema
 from alluvium.api.paimon.paimon_range import named_range
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variants.variant_text import show_variants
@@ -24,7 +25,6 @@ from alluvium.paimon.log.history import read_history
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import logical_schema
-from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.view.changes import (
     ROW_KIND,
     ChangeRange,
@@ -95,9 +95,13 @@ class PaimonView:
         return Schema(logical_schema(self._snapshot.schema))
 
     @property
-    def metadata(self) -> TableSchema:
-        """The schema file: columns with their ids and types, keys, options, comment."""
-        return self._snapshot.schema
+    def metadata(self) -> AskedSchema:
+        """The schema file: columns with their ids and types, keys, options, comment.
+
+        Called with a name it gives a table about the table: `t.metadata("files")`, `"commits"`, `"partitions"`,
+        `"columns"`; more of them, by Paimon's names, are in `t.system(name)`.
+        """
+        return asked_schema(self._snapshot)
 
     @property
     def properties(self) -> Mapping[str, str]:
