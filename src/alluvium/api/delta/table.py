@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 
 from alluvium.api.delta.answers import Bounds, column_bounds, count_rows
-from alluvium.api.delta.metadata import AskedMetadata, asked_metadata
 from alluvium.api.delta.streams.follow import follow_table
+from alluvium.api.delta.told.metadata import AskedMetadata, asked_metadata
 from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
 from alluvium.api.lazy.rows import LazyRows
