@@ -60,8 +60,8 @@ def asked_rows(rows: LazyRows) -> tuple[LazyRows, Asked]:
     """The same rows, and a list of what is asked for."""
     asked: Asked = []
 
-    def read(names: Sequence[str], where: Expression | None, batch_size: int) -> pa.RecordBatchReader:
-        asked.append((tuple(names), where))
+    def read(names: Sequence[str] | None, where: Expression | None, batch_size: int) -> pa.RecordBatchReader:
+        asked.append((tuple(rows.columns.names if names is None else names), where))
         return rows.read(names, where, batch_size)
 
     return LazyRows(rows.columns, read), asked

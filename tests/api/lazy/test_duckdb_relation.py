@@ -103,6 +103,18 @@ def test_files_without_such_rows_are_not_opened(tmp_path: Path, connection: duck
         lazy.filter("id >= 5").fetchall()
 
 
+def test_names_that_read_as_something_else(tmp_path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    url = str(tmp_path / "t")
+    names = {"delta.columnMapping.mode": "name"}
+    alluvium.write(
+        pa.table({"^.*$": [1, 2], "*": [3, 4], "a.b": [5, 6], "q\"'`": [7, 8], "l\nm": [9, 0]}), url, **names
+    )
+    rows = alluvium.open(url).to_duckdb(connection)
+    assert rows.fetchall() == [(1, 3, 5, 7, 9), (2, 4, 6, 8, 0)]
+    for condition in ('"a.b" > 5', '"q""\'`" = 8', '"l\nm" = 0', '"*" = 4 and "^.*$" = 2'):
+        assert rows.filter(condition).project('"a.b"').fetchall() == [(6,)]
+
+
 def test_paimon(tmp_path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     write_readings(tmp_path / "t")
     lazy = alluvium.open(str(tmp_path / "t")).to_duckdb(connection)

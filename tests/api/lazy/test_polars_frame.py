@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -136,6 +137,28 @@ def test_counting_reads_one_column(table: alluvium.Table) -> None:
     assert frame.filter(c.id > 100).collect().schema == frame.collect_schema()
 
 
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda rows: rows.head(5).filter(c.id % 2 == 0),
+        lambda rows: rows.filter(c.id % 2 == 0).head(3),
+        lambda rows: rows.slice(4, 5).filter(c.id > 6),
+        lambda rows: rows.head(7).select("s", "id").filter(c.id != 3),
+        lambda rows: rows.head(6).filter(c.id > 3).head(1),
+        lambda rows: rows.tail(3).filter(c.id > 9),
+        lambda rows: rows.head(0).filter(c.id > 9),
+        lambda rows: rows.with_row_index().filter(c.id > 3),
+    ],
+)
+def test_the_first_rows_are_taken_before_a_condition_that_comes_later(
+    table: alluvium.Table, ask: Any, engine: Any
+) -> None:
+    whole = pl.from_arrow(table.to_arrow())
+    assert isinstance(whole, pl.DataFrame)
+    assert_frame_equal(ask(table.to_polars()).collect(engine=engine), ask(whole.lazy()).collect())
+
+
 def test_files_without_such_rows_are_not_opened(tmp_path: Path) -> None:
     url = str(tmp_path / "t")
     for start in (0, 10):
@@ -152,6 +175,15 @@ def test_files_without_such_rows_are_not_opened(tmp_path: Path) -> None:
 def test_a_view_stays_at_its_version(table: alluvium.Table) -> None:
     before = alluvium.open(table.url, version=1)
     assert before.to_polars().select("id").collect()["id"].sort().to_list() == list(range(8))
+
+
+def test_names_that_read_as_patterns(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    names = {"delta.columnMapping.mode": "name"}
+    alluvium.write(pa.table({"^.*$": [1, 2], "*": [3, 4], "a.b": [5, 6], "q\"'`": [7, 8]}), url, **names)
+    frame = alluvium.open(url).to_polars()
+    assert frame.collect().rows() == [(1, 3, 5, 7), (2, 4, 6, 8)]
+    assert frame.filter(c("a.b") > 5, c("q\"'`") == 8).select("a.b").collect().rows() == [(6,)]
 
 
 def test_paimon(tmp_path: Path) -> None:

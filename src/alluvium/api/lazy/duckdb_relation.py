@@ -58,8 +58,9 @@ class RowsDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         asked = () if filter is None else every if known is None else named(known)
         needed = [name for name in every if name in names or name in asked] or list(every[:1])
         where = None if known is None else pushed(known, self._rows.columns)
-        batches = self._rows.read(needed, where, _BATCH_SIZE)
-        return ds.Scanner.from_batches(batches, columns=names, filter=filter)
+        batches = self._rows.batches(needed, where, _BATCH_SIZE)
+        # By its text alone the name `a.b` would be that of a member.
+        return ds.Scanner.from_batches(batches, columns={name: pc.field(name) for name in names}, filter=filter)
 
     def _refused(self, *args: object, **named: object) -> NoReturn:
         raise InvalidRequest("these rows can only be scanned", code="invalid-dataset", hint="use to_arrow()")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import polars as pl
@@ -29,6 +29,11 @@ def _frame(data: object) -> pl.DataFrame:
     return found
 
 
+def _columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Some columns; `select` would take a name such as `^.*$` for a pattern."""
+    return pl.DataFrame([frame.get_column(name) for name in names])
+
+
 def _frames(
     rows: LazyRows,
     with_columns: list[str] | None,
@@ -36,20 +41,22 @@ def _frames(
     n_rows: int | None,
     batch_size: int | None,
 ) -> Iterator[pl.DataFrame]:
-    names = rows.columns.names if with_columns is None else with_columns
+    names = list(rows.columns.names) if with_columns is None else list(with_columns)
     asked = () if predicate is None else predicate.meta.root_names()
     needed = [name for name in rows.columns.names if name in names or name in asked]
     needed = needed or list(rows.columns.names[:1])
-    where = None if predicate is None else pushed(predicate, rows.columns)
+    # A condition beside a number of rows is one on just these rows, which must not be chosen by it.
+    where = None if predicate is None or n_rows is not None else pushed(predicate, rows.columns)
     left = n_rows
-    yield _empty(rows).select(names)
-    with rows.read(needed, where, batch_size or _BATCH_SIZE) as batches:
+    yield _columns(_empty(rows), names)
+    with rows.batches(needed, where, batch_size or _BATCH_SIZE) as batches:
         for batch in batches:
-            if left == 0:
-                return
             found = _frame(batch)
+            if left is not None:
+                found = found.head(left)
+                left -= found.height
             # What was left to us is done; what else the condition says is Polars' own.
             found = found if predicate is None else found.filter(predicate)
-            found = found if left is None else found.head(left)
-            left = None if left is None else left - found.height
-            yield found.select(names)
+            yield _columns(found, names)
+            if left == 0:
+                return

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import duckdb
     import polars as pl
 
-#: From names of columns, a condition and a number of rows a batch to the rows.
-Read: TypeAlias = Callable[[Sequence[str], "Expression | None", int], pa.RecordBatchReader]
+#: From names of columns (None: all), a condition and a number of rows a batch to the rows.
+Read: TypeAlias = Callable[["Sequence[str] | None", "Expression | None", int], pa.RecordBatchReader]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +38,11 @@ class LazyRows:
     @property
     def schema(self) -> pa.Schema:
         return schema_to_arrow(self.columns)
+
+    def batches(self, names: Sequence[str], where: Expression | None, batch_size: int) -> pa.RecordBatchReader:
+        """Rows with these columns at least; those for which the condition is not true may be left out."""
+        # A column may be called `*`, which stands for all to our reader.
+        return self.read(None if "*" in names else names, where, batch_size)
 
     def to_polars(self) -> pl.LazyFrame:
         """The rows as a lazy frame.
