@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -19,23 +19,23 @@ from alluvium.schema.arrow import from_arrow
 from alluvium.schema.types import DataType, Field
 
 
+class _Table(Protocol):
+    """What the methods need of the table whose they are."""
+
+    def alter(self) -> Alteration: ...
+
+    def _snapshot(self) -> Snapshot: ...
+
+    def _engine(self) -> str: ...
+
+
 class DescriptionVerbs:
     """The methods of `DeltaTable` beyond rows, by the verbs of `alluvium.alter`."""
 
     __slots__ = ()
 
-    def alter(self) -> Alteration:
-        """Changes of columns, properties, constraints and protocol."""
-        raise NotImplementedError
-
-    def _snapshot(self) -> Snapshot:
-        raise NotImplementedError
-
-    def _engine(self) -> str:
-        raise NotImplementedError
-
     def addColumns(
-        self,
+        self: _Table,
         cols: Mapping[str, str | DataType] | Sequence[Field] | pa.Schema | object,
         position: PositionLike = None,
         dry_run: bool = False,
@@ -55,19 +55,19 @@ class DescriptionVerbs:
         return self.alter().add_columns(_columns(cols), position, dry_run, retry)
 
     def renameColumn(
-        self, name: str, newName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+        self: _Table, name: str, newName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Renames a column (dotted when nested; `newName` is its last part) of a table with column mapping."""
         return self.alter().rename_column(name, newName, dry_run, retry)
 
     def dropColumns(
-        self, *names: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+        self: _Table, *names: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Drops columns (dotted when nested) of a table with column mapping."""
         return self.alter().drop_columns(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 
     def alterColumn(
-        self,
+        self: _Table,
         name: str,
         type: str | DataType | None = None,
         comment: str | None = None,
@@ -80,7 +80,7 @@ class DescriptionVerbs:
         return self.alter().alter_column(name, _type(type), comment, nullable, position, dry_run, retry)
 
     def addConstraint(
-        self, name: str, expr: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+        self: _Table, name: str, expr: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Adds a CHECK constraint, after the rows that are there were checked.
 
@@ -92,38 +92,38 @@ class DescriptionVerbs:
         return add_constraint_here(self._snapshot(), name, expr, self._engine(), dry_run, retry)
 
     def dropConstraint(
-        self, name: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+        self: _Table, name: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Drops a CHECK constraint."""
         return self.alter().drop_constraint(name, ifExists, dry_run, retry)
 
     def setProperties(
-        self, properties: Mapping[str, str], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+        self: _Table, properties: Mapping[str, str], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Sets table properties, and upgrades the protocol as far as they need."""
         said = {name.casefold(): str(value).strip().casefold() for name, value in properties.items()}
         if said == {MODE.casefold(): "none"}:
-            self._ensure_unmapped("setProperties")
+            _ensure_unmapped(self._snapshot(), "setProperties")
         return self.alter().set_properties(properties, dry_run, retry)
 
     def unsetProperties(
-        self, *names: str, ifExists: bool = True, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+        self: _Table, *names: str, ifExists: bool = True, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Removes table properties."""
         if [name.casefold() for name in names] == [MODE.casefold()]:
-            self._ensure_unmapped("unsetProperties")
+            _ensure_unmapped(self._snapshot(), "unsetProperties")
         return self.alter().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 
-    def _ensure_unmapped(self, method: str) -> None:
-        """Column mapping ends by files written anew under the columns' names."""
-        snapshot = self._snapshot()
-        if snapshot.config.mapping_mode != "none":
-            raise UnsupportedFeature(
-                "column mapping is removed by Spark",
-                code="needs-spark",
-                url=snapshot.store.url,
-                hint=f"DeltaTable.forPath(spark, path).{method}(...)",
-            )
+
+def _ensure_unmapped(snapshot: Snapshot, method: str) -> None:
+    """Column mapping ends by files written anew under the columns' names."""
+    if snapshot.config.mapping_mode != "none":
+        raise UnsupportedFeature(
+            "column mapping is removed by Spark",
+            code="needs-spark",
+            url=snapshot.store.url,
+            hint=f"DeltaTable.forPath(spark, path).{method}(...)",
+        )
 
 
 def _columns(cols: Any) -> Mapping[str, str | DataType] | Sequence[Field]:
