@@ -81,7 +81,7 @@ def optimize_here(
 ) -> Optimized | Preview:
     """Puts small files of each partition together, rows and their identities as they were.
 
-    Memory holds the new file of a bin, encoded, and a row group of those that are read.
+    Memory holds the new file of a bin, encoded, two or three times, and a row group of those that are read.
 
     Args:
         snapshot: The newest version.
