@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import alluvium
@@ -56,3 +57,21 @@ def test_without_spark_it_says_what_is_missing(run, tmp_path: Path, monkeypatch:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     code, _, err = run(tmp_path)
     assert code == 2 and "pip install" in err
+
+
+def test_without_pyspark_files_are_put_together_all_the_same(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "t")
+    for n in (0, 2):
+        alluvium.write(pa.table({"id": [n, n + 1], "p": [0, 1]}), path, mode="append", partition_by=["p"])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, package=None: None)
+    code, out, _ = run(path, "--where", "p = 1", "--dry-run")
+    assert (code, out.count("part-"), "2 files of" in out) == (0, 2, True)
+    code, out, _ = run(path, "--where", "p = 1", "--format", "json")
+    assert (code, json.loads(out)["files_removed"], json.loads(out)["files_added"]) == (0, 2, 1)
+    assert run(path, "--purge")[1].strip() == "nothing to do"
+    code, out, _ = run(path)
+    assert code == 0 and "2 files of" in out and "became 1 file of" in out
+    assert sorted(alluvium.open(path).to_arrow()["id"].to_pylist()) == [0, 1, 2, 3]
+    assert run(path, "--where", "id = 1")[0] == 2

@@ -84,6 +84,25 @@ def _change(url: str) -> None:
     merge.whenNotMatchedInsert("s.id = 8", {name: f"s.{name}" for name in DATA.column_names}).execute()
 
 
+def _compacted(url: str, name: str, out: Path) -> list[dict[str, Any]]:
+    """Files put together without Spark; what delta-spark is asked of them, and does with them."""
+    _make(url, name)
+    _change(url)
+    alluvium.write(DATA.slice(3, 1), url, mode="append")
+    done = PortableDeltaTable.forPath(url).optimize().executeCompaction()
+    assert isinstance(done, pa.Table) and done["metrics"][0]["numFilesAdded"].as_py() > 0
+    wheres = [{"do": "read", "table": url, "where": where, "columns": ["*"], "out": str(out / f"compacted{number}")}
+              for number, where in enumerate(CONDITIONS)]  # fmt: skip
+    return [
+        {"do": "read", "table": url, "out": str(out / "compact")},
+        *wheres,
+        {"do": "statement", "table": url, "sql": "update {table} set n = 7 where id = 2"},
+        {"do": "statement", "table": url, "sql": "delete from {table} where id = 8"},
+        {"do": "statement", "table": url, "sql": "OPTIMIZE {table}"},
+        {"do": "read", "table": url, "out": str(out / "compact_after")},
+    ]
+
+
 @pytest.fixture(scope="module")
 def continued(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("arrow")
@@ -100,6 +119,7 @@ def continued(tmp_path_factory: pytest.TempPathFactory) -> Path:
         _make(changed, name)
         _change(changed)
         jobs.append({"do": "read", "table": changed, "out": str(root / name / "seen")})
+        jobs += _compacted(str(root / name / "compacted"), name, root / name)
         jobs.append({"do": "statement", "table": changed, "sql": "delete from {table} where id = 3"})
         jobs.append({"do": "statement", "table": changed, "sql": "OPTIMIZE {table}"})
         columns = ", ".join(DATA.column_names)
@@ -157,6 +177,27 @@ def test_delta_spark_reads_rows_that_we_changed(continued: Path, name: str) -> N
     assert [(row["id"], row["x"]) for row in after] == [(2, 2.5), (4, 1e300), (8, None)]
     PortableDeltaTable.forPath(url).update("id = 8", {"x": "8.5"})
     assert [row["x"] for row in _shown(alluvium.open(url).to_arrow())] == [2.5, 1e300, 8.5]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_delta_spark_goes_on_with_files_that_we_put_together(continued: Path, name: str) -> None:
+    url = str(continued / name / "compacted")
+    version = next(c["version"] for c in reversed(alluvium.open(url).history()) if c["operation"] == "OPTIMIZE")
+    assert isinstance(version, int)
+    compact = alluvium.open(url, version=version)
+    before = alluvium.open(url, version=version - 1)
+    assert _rows(continued / name / "compact") == _shown(compact.to_arrow()) == _shown(before.to_arrow())
+    for number, where in enumerate(CONDITIONS):
+        found = _rows(continued / name / f"compacted{number}")
+        assert found == _shown(compact.to_arrow(where=where)), where
+    after = _shown(alluvium.open(url).to_arrow())
+    assert _rows(continued / name / "compact_after") == after
+    assert [(row["id"], row["n"]) for row in after if row["id"] < 4] == [(2, decimal.Decimal("7.00"))]
+    if name == "vectors":
+        ids = [
+            alluvium.open(url, version=v).to_arrow(["id", "_row_id"]).sort_by("_row_id") for v in (version - 1, version)
+        ]
+        assert ids[0].equals(ids[1])
 
 
 def test_the_change_feed_goes_on(continued: Path) -> None:

@@ -228,9 +228,13 @@ def system(
     how: Format = Format.TABLE,
     storage_option: Sequence[str] = (),
 ) -> None:
-    """The first rows of a system table of a Paimon table."""
+    """The first rows of a table about a table.
+
+    Of Delta: files, commits, partitions, columns, features, transactions. Of Paimon: its system tables.
+    """
     t = open_table(url, version, timestamp, storage_option)
-    _print_first(t.system(name).to_reader(), limit, how, Struct())
+    found = t.metadata(name) if isinstance(t, alluvium.Table) else t.system(name)
+    _print_first(found.to_reader(), limit, how, Struct())
 
 
 def _names(columns: str | None) -> list[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from alluvium.cli.arguments import parse_storage
 from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows, size_text
 from alluvium.errors import InvalidRequest
+from alluvium.plan.changes import Preview
 
 
 def optimize(
@@ -25,6 +27,8 @@ def optimize(
 ) -> None:
     """Puts small files together, within their partitions; the one command that starts Spark.
 
+    Where PySpark is not installed files are put together, and purged, without it; what puts rows in order needs it.
+
     With --zorder-by all files are written anew, rows near each other that are alike in the columns; with --sort-by in
     their order.
     """
@@ -35,7 +39,12 @@ def optimize(
         raise InvalidRequest(f"{' and '.join(said)} at once", code="contradicting-options", hint="one after the other")
     columns = {name: [one.strip() for one in (text or "").split(",") if one.strip()] for name, text in orders.items()}
     storage = parse_storage(storage_option)
-    done = _with_spark().optimize_at(url, where, **columns, full=full, purge=purge, options=storage, dry_run=dry_run)
+    if importlib.util.find_spec("pyspark") is None and not full and not any(orders.values()):
+        done = _without_spark(url, where, purge, storage, dry_run)
+    else:
+        done = _with_spark().optimize_at(
+            url, where, **columns, full=full, purge=purge, options=storage, dry_run=dry_run
+        )
     if isinstance(done, Mapping):
         _print_optimized(done, how)
         return
@@ -45,6 +54,22 @@ def optimize(
         open_console().print("nothing to do")
         return
     print_rows(paths, (Shown("path", "would be rewritten"),), how, note=note)
+
+
+def _without_spark(
+    url: str, where: str | None, purge: bool, storage: Mapping[str, str], dry_run: bool
+) -> Mapping[str, Any] | Preview:
+    builder = (
+        importlib.import_module("alluvium.api.delta.portable.delta_table")
+        .PortableDeltaTable.forPath(url, storage)
+        .optimize()
+    )
+    builder = builder if where is None else builder.where(where)
+    done = builder.executePurge(dry_run=dry_run) if purge else builder.executeCompaction(dry_run=dry_run)
+    if isinstance(done, Preview):
+        return done
+    metrics: Mapping[str, Any] = done["metrics"][0].as_py()
+    return metrics
 
 
 def _with_spark() -> ModuleType:

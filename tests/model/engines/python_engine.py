@@ -160,6 +160,10 @@ class PythonEngine:
     # --- upkeep ---
 
     def _optimize(self, url: str, call: dict[str, Any]) -> None:
+        if not call["is_clustered"]:
+            PortableDeltaTable.forPath(url).optimize().executeCompaction()
+            return
+        # Rows of a clustered table are put in order by Spark alone: here they are written as they come.
         target, snapshot = self._target(url)
         if snapshot.files.num_rows < 2:
             return

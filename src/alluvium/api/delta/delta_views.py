@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -10,14 +9,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
-from alluvium.delta.description.upgrade import supported_features
-from alluvium.delta.features.rows.clustering import clustering_columns
-from alluvium.delta.terms.actions import total
-from alluvium.delta.view.history import commit_time_ms, read_history
+from alluvium.api.delta.told.detail import DETAIL, detail_row
+from alluvium.delta.view.history import read_history
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest
 from alluvium.schema.arrow import to_arrow
-from alluvium.spark.naming.types import from_spark
+from alluvium.spark.naming.types import from_spark, to_spark
 
 _TEXT, _LONG = s.StringType(), s.LongType()
 _TEXTS, _TEXT_MAP = s.ArrayType(_TEXT), s.MapType(_TEXT, _TEXT)
@@ -26,24 +23,6 @@ _TEXTS, _TEXT_MAP = s.ArrayType(_TEXT), s.MapType(_TEXT, _TEXT)
 def _struct(**members: s.DataType) -> s.StructType:
     return s.StructType([s.StructField(name, data_type) for name, data_type in members.items()])
 
-
-DETAIL = _struct(
-    format=_TEXT,
-    id=_TEXT,
-    name=_TEXT,
-    description=_TEXT,
-    location=_TEXT,
-    createdAt=s.TimestampType(),
-    lastModified=s.TimestampType(),
-    partitionColumns=_TEXTS,
-    clusteringColumns=_TEXTS,
-    numFiles=_LONG,
-    sizeInBytes=_LONG,
-    properties=_TEXT_MAP,
-    minReaderVersion=s.IntegerType(),
-    minWriterVersion=s.IntegerType(),
-    tableFeatures=_TEXTS,
-)
 
 _JOB = _struct(jobId=_TEXT, jobName=_TEXT, jobRunId=_TEXT, runId=_TEXT, jobOwnerId=_TEXT, triggerType=_TEXT)
 _NOTEBOOK = _struct(notebookId=_TEXT)
@@ -79,26 +58,7 @@ _RESTORED: Mapping[str, str] = {
 
 def detail_frame(spark: SparkSession, snapshot: Snapshot, name: str | None) -> DataFrame:
     """One row about a version of a table."""
-    config = snapshot.config
-    metadata, protocol = config.metadata, config.protocol
-    row = (
-        "delta",
-        metadata.id,
-        name if name is not None else metadata.name,
-        metadata.description,
-        snapshot.store.uri(""),
-        None if metadata.created_time is None else _moment(metadata.created_time),
-        _moment(commit_time_ms(snapshot)),
-        list(config.partition_columns),
-        [".".join(path) for path in clustering_columns(snapshot.state.domains, config)],
-        snapshot.files.num_rows,
-        total(snapshot.files.column("size")),
-        list(metadata.configuration.items()),
-        protocol.min_reader_version,
-        protocol.min_writer_version,
-        sorted(supported_features(protocol)),
-    )
-    return few_rows(spark, [dict(zip(DETAIL.names, row, strict=True))], DETAIL)
+    return few_rows(spark, [detail_row(snapshot, name)], to_spark(DETAIL))
 
 
 def history_frame(spark: SparkSession, snapshot: Snapshot, limit: int | None) -> DataFrame:
@@ -121,10 +81,6 @@ def restore_frame(spark: SparkSession, metrics: Mapping[str, str]) -> DataFrame:
     row = {column: int(metrics[name]) for column, name in _RESTORED.items()} if metrics else None
     schema = s.StructType([s.StructField(name, _LONG) for name in _RESTORED])
     return few_rows(spark, [] if row is None else [row], schema)
-
-
-def _moment(ms: int) -> dt.datetime:
-    return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=ms)
 
 
 def _members(text: str | None, struct: s.StructType) -> dict[str, str | None] | None:

@@ -28,6 +28,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.symlink_manifest import write_manifests
 from alluvium.errors import CorruptTable, InvalidRequest, NotFound
 from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.ddl import parse_fields
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -152,6 +153,7 @@ def vacuum_table(
     lite: bool = False,
     checks: bool = True,
     clones: Sequence[str] = (),
+    retry: RetryPolicy = DEFAULT_RETRY,
 ) -> Vacuumed | VacuumPreview:
     """Deletes files that neither the table nor any version within the retention needs.
 
@@ -164,6 +166,7 @@ def vacuum_table(
         lite: Only look for files that the log says were removed; the folder is not listed.
         checks: Whether a retention that is shorter than the table's is refused.
         clones: Tables, shallow clones of this one, of which a dry run tells which need what would go.
+        retry: How often entries of the history are tried.
 
     Raises:
         NotFound: There is no table, or a clone.
@@ -175,7 +178,8 @@ def vacuum_table(
     retention_ms = None if retention_hours is None else in_ms(retention_hours)
     engine = f"Alluvium/{alluvium.__version__}"
     named = tuple(open_snapshot(storage_for(clone, storage_options, None)) for clone in clones)
-    return vacuum(snapshot, VacuumRequest(retention_ms, lite, checks=checks, engine=engine, clones=named), dry_run)
+    request = VacuumRequest(retention_ms, lite, checks=checks, engine=engine, clones=named)
+    return vacuum(snapshot, request, dry_run, retry)
 
 
 def clone_table(
@@ -188,6 +192,7 @@ def clone_table(
     timestamp: dt.datetime | dt.date | str | None = None,
     storage_options: Mapping[str, str] | None = None,
     dry_run: bool = False,
+    retry: RetryPolicy = DEFAULT_RETRY,
 ) -> Committed | Preview:
     """Makes a table that begins as another one at a version.
 
@@ -202,6 +207,7 @@ def clone_table(
         timestamp: Or the newest at that time; naive ones are UTC.
         storage_options: Credentials and settings of the object store, for both.
         dry_run: Only tell what would come of it.
+        retry: How often to try.
 
     Raises:
         NotFound: There is no table to clone, or not that version, or files of it are gone.
@@ -226,7 +232,7 @@ def clone_table(
         existing = None
     name, engine = f"delta.`{source.store.uri('')}`", f"Alluvium/{alluvium.__version__}"
     request = CloneRequest(name, shallow, replace, dict(properties or {}), engine)
-    return clone(source, store, existing, request, dry_run)
+    return clone(source, store, existing, request, dry_run, retry)
 
 
 def convert_table(
@@ -235,6 +241,7 @@ def convert_table(
     storage_options: Mapping[str, str] | None = None,
     dry_run: bool = False,
     statistics: bool = True,
+    retry: RetryPolicy = DEFAULT_RETRY,
 ) -> Committed | Preview:
     """Makes a Delta table of the Parquet files in a folder, which stay where and as they are.
 
@@ -245,6 +252,7 @@ def convert_table(
         storage_options: Credentials and settings of the object store.
         dry_run: Only tell what the table would be.
         statistics: Whether statistics are taken from the footers.
+        retry: How often a commit is tried.
 
     Returns:
         What was committed; for what is a Delta table already its version, and nothing is done.
@@ -262,7 +270,7 @@ def convert_table(
     partitions = None if partition_schema is None else parse_fields(partition_schema)
     request = ConvertRequest(partitions, statistics, engine=f"Alluvium/{alluvium.__version__}")
     source = other_source(store, "UTC", lambda other: open_store(other, dict(storage_options or {})), metadata)
-    return convert(store, request, dry_run, source=source)
+    return convert(store, request, dry_run, retry, source)
 
 
 def generate_manifests(url: str, storage_options: Mapping[str, str] | None = None) -> int:

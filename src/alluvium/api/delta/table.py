@@ -12,20 +12,22 @@ import pyarrow as pa
 
 from alluvium.api.delta.answers import Bounds, column_bounds, count_rows
 from alluvium.api.delta.streams.follow import follow_table
+from alluvium.api.delta.told.metadata import AskedMetadata, asked_metadata
 from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
+from alluvium.api.lazy.rows import LazyRows
 from alluvium.api.options import parse_bound
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variants.variant_text import show_variants
 from alluvium.delta.changes.source import load_changes
-from alluvium.delta.features.rows.deletion_vectors import live_row_counts
 from alluvium.delta.features.rows.row_tracking import asked_columns, with_metadata_columns
-from alluvium.delta.terms.spec import Metadata, Protocol
+from alluvium.delta.terms.spec import Protocol
 from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
 from alluvium.delta.view.answers import is_ordered
 from alluvium.delta.view.history import commit_time_ms, read_history
-from alluvium.delta.view.scan import data_paths, plan_scan, select_files
+from alluvium.delta.view.scan import plan_scan
 from alluvium.delta.view.snapshot import Snapshot, refresh
+from alluvium.delta.view.tables import live_files
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Expression, column_paths
@@ -33,7 +35,9 @@ from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
+    import polars as pl
     import pyarrow.dataset as ds
 
 
@@ -86,9 +90,12 @@ class Table:
         return self._snapshot.config.protocol
 
     @property
-    def metadata(self) -> Metadata:
-        """The table's description as the log has it."""
-        return self._snapshot.config.metadata
+    def metadata(self) -> AskedMetadata:
+        """The table's description as the log has it; called with a name it gives a table about the table.
+
+        `t.metadata("files")`, `"commits"`, `"partitions"`, `"columns"`, `"features"`, `"transactions"`.
+        """
+        return asked_metadata(self._snapshot)
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -120,16 +127,7 @@ class Table:
         Raises:
             InvalidRequest: `where` does not parse or names no column.
         """
-        kept = select_files(self._snapshot, self._parse(where)).files
-        return pa.table(
-            {
-                "path": data_paths(kept),
-                "size": kept.column("size"),
-                "num_rows": live_row_counts(kept, self._snapshot.statistics(kept).num_rows()),
-                "partition": kept.column("partitionValues"),
-                "modification_time": kept.column("modificationTime").cast(pa.timestamp("ms", tz="UTC")),
-            }
-        )
+        return live_files(self._snapshot, self._parse(where))
 
     def to_batches(
         self, columns: Sequence[str] | None = None, where: str | None = None, batch_size: int = 65_536
@@ -149,9 +147,7 @@ class Table:
         config = self._snapshot.config
         predicate = None if where is None else parse_predicate(where, with_metadata_columns(config))
         names = None if columns is None else self._expand(columns, self.schema.names)
-        in_where = [] if predicate is None else [path[0] for path in column_paths(predicate)]
-        plan = plan_scan(self._snapshot, predicate, asked_columns([*(names or ()), *in_where], config.schema))
-        return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
+        return self._read(names, predicate, batch_size)
 
     def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
         """The rows as one `pyarrow.Table`; arguments and errors as for `to_batches`."""
@@ -178,6 +174,33 @@ class Table:
             raise InvalidRequest(
                 f"to_pandas needs pandas: {error}", code="missing-dependency", hint="pip install alluvium[pandas]"
             ) from None
+
+    def to_polars(self) -> pl.LazyFrame:
+        """The rows as a lazy frame of Polars, of which a query reads the columns and the files that it needs.
+
+        What Polars' conditions mean is Polars' business: it looks at each row that our reader did not leave out.
+
+        Raises:
+            InvalidRequest: Polars is not installed (`missing-dependency`).
+
+        Example:
+            >>> t.to_polars().filter(pl.col("month") == 1).select("carrier").collect()
+        """
+        return self._lazy_rows().to_polars()
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of DuckDB, of which a query reads the columns and the files that it needs.
+
+        Args:
+            connection: Whose relation it is; None: DuckDB's default connection, that of `duckdb.sql`.
+
+        Raises:
+            InvalidRequest: DuckDB is not installed (`missing-dependency`).
+
+        Example:
+            >>> t.to_duckdb().filter("month = 1").aggregate("carrier, count(*)")
+        """
+        return self._lazy_rows().to_duckdb(connection)
 
     def count(self, where: str | None = None) -> int:
         """How many rows there are for which `where` is true.
@@ -312,7 +335,7 @@ class Table:
             f"a Delta table has no system table {name!r}",
             code="no-system-tables",
             url=self.url,
-            hint="use .history(), .files(), .properties",
+            hint="use .metadata(name)",
         )
 
     def refresh(self) -> Table:
@@ -322,6 +345,15 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.url!r}, format='delta', version={self.version})"
+
+    def _read(self, names: Sequence[str] | None, predicate: Expression | None, batch_size: int) -> pa.RecordBatchReader:
+        in_where = [] if predicate is None else [path[0] for path in column_paths(predicate)]
+        asked = asked_columns([*(names or ()), *in_where], self._snapshot.config.schema)
+        plan = plan_scan(self._snapshot, predicate, asked)
+        return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
+
+    def _lazy_rows(self) -> LazyRows:
+        return LazyRows(self._snapshot.config.schema, self._read)
 
     def _parse(self, where: str | None) -> Expression | None:
         return None if where is None else parse_predicate(where, self._snapshot.config.schema)

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
+from alluvium.api.lazy.rows import LazyRows
+from alluvium.api.paimon.metadata import AskedSchema, asked_schema
 from alluvium.api.paimon.paimon_range import named_range
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variants.variant_text import show_variants
@@ -23,7 +25,6 @@ from alluvium.paimon.log.history import read_history
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import logical_schema
-from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.view.changes import (
     ROW_KIND,
     ChangeRange,
@@ -42,7 +43,9 @@ from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
+    import polars as pl
     import pyarrow.dataset as ds
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -92,9 +95,13 @@ class PaimonView:
         return Schema(logical_schema(self._snapshot.schema))
 
     @property
-    def metadata(self) -> TableSchema:
-        """The schema file: columns with their ids and types, keys, options, comment."""
-        return self._snapshot.schema
+    def metadata(self) -> AskedSchema:
+        """The schema file: columns with their ids and types, keys, options, comment.
+
+        Called with a name it gives a table about the table: `t.metadata("files")`, `"commits"`, `"partitions"`,
+        `"columns"`; more of them, by Paimon's names, are in `t.system(name)`.
+        """
+        return asked_schema(self._snapshot)
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -141,9 +148,7 @@ class PaimonView:
             UnsupportedFeature: The table needs something that is not implemented.
             NotFound: A data file is gone.
         """
-        predicate = self._parse(where)
-        with locating(self._snapshot.store, self.version):
-            return self._read(plan_scan(self._snapshot, predicate), self._expand(columns), predicate, batch_size)
+        return self._rows(self._expand(columns), self._parse(where), batch_size)
 
     def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
         """The rows as one `pyarrow.Table`; arguments and errors as for `to_batches`."""
@@ -170,6 +175,27 @@ class PaimonView:
             raise InvalidRequest(
                 f"to_pandas needs pandas: {error}", code="missing-dependency", hint="pip install alluvium[pandas]"
             ) from None
+
+    def to_polars(self) -> pl.LazyFrame:
+        """The rows as a lazy frame of Polars, of which a query reads the columns and the files that it needs.
+
+        What Polars' conditions mean is Polars' business: it looks at each row that our reader did not leave out.
+
+        Raises:
+            InvalidRequest: Polars is not installed (`missing-dependency`).
+        """
+        return self._lazy_rows().to_polars()
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """The rows as a relation of DuckDB, of which a query reads the columns and the files that it needs.
+
+        Args:
+            connection: Whose relation it is; None: DuckDB's default connection, that of `duckdb.sql`.
+
+        Raises:
+            InvalidRequest: DuckDB is not installed (`missing-dependency`).
+        """
+        return self._lazy_rows().to_duckdb(connection)
 
     def changes(
         self,
@@ -251,6 +277,13 @@ class PaimonView:
         plans = plan_difference(self._snapshot, *map(self._snapshot.state, (chosen.start, chosen.end)))
         before, after = (self._read(plan, wanted, where).read_all() for plan in plans)
         return _kinds_first(difference(before, after).select([KIND, *names]), ROW_KIND)
+
+    def _rows(self, names: Sequence[str] | None, where: Expression | None, batch_size: int) -> pa.RecordBatchReader:
+        with locating(self._snapshot.store, self.version):
+            return self._read(plan_scan(self._snapshot, where), names, where, batch_size)
+
+    def _lazy_rows(self) -> LazyRows:
+        return LazyRows(logical_schema(self._snapshot.schema), self._rows)
 
     def _read(
         self,

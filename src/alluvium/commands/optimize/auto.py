@@ -7,8 +7,8 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from alluvium.commands.optimize.chosen import Chosen
 from alluvium.commands.optimize.optimize import OptimizeRequest, optimize_table
+from alluvium.commands.optimize.rewriting import Chosen
 from alluvium.delta.upkeep.small_files import AutoCompaction, crowded_partitions, remember
 from alluvium.delta.view.snapshot import Snapshot
 

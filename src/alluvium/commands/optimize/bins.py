@@ -9,11 +9,11 @@ from functools import reduce
 from itertools import accumulate
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
+from alluvium.commands.optimize.rewriting import WrittenBins, rewrite_plan
 from alluvium.commands.rows.row_identity import copied_ids
 from alluvium.commands.written import written_files
 from alluvium.commit.clear import clear
@@ -61,29 +61,6 @@ def rank_column(number: int) -> Column:
     return sf.col(f"{_RANK}{number}")
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenBins:
-    """What became of some bins.
-
-    Attributes:
-        directory: Where their files are.
-        table: The files (`WRITTEN_FILES`).
-        footers: One a file.
-        bins: The bin of each file.
-    """
-
-    directory: str
-    table: pa.Table
-    footers: tuple[FileFooter, ...]
-    bins: pa.Array
-
-    def only(self, kept: pa.Array) -> WrittenBins:
-        """The files of these bins."""
-        chosen = pc.is_in(self.bins, value_set=kept)
-        footers = tuple(f for f, is_kept in zip(self.footers, chosen.to_pylist(), strict=True) if is_kept)
-        return replace(self, table=self.table.filter(chosen), footers=footers, bins=self.bins.filter(chosen))
-
-
 def write_bins(spark: SparkSession, target: DeltaTarget, bins: Bins, order: Order | None = None) -> WrittenBins:
     """Writes the rows of each bin into a file, or as many as it has parts; nothing is left where that fails.
 
@@ -96,9 +73,7 @@ def write_bins(spark: SparkSession, target: DeltaTarget, bins: Bins, order: Orde
     snapshot = target.snapshot
     assert snapshot is not None, "bins are files of a version"
     candidates = candidates_of(snapshot, bins.files)
-    # Their rows obey the table's conditions already.
-    plan = target.plan_write(None, ()).with_ids(candidates.stored_ids)
-    plan = replace(plan, checks=(), derived=(), rebalance=False, is_arranged=True, sort=())
+    plan = rewrite_plan(target, candidates)
     tasks = [number for number, count in enumerate(bins.counts) for _ in range(count)]
     if order is None and bins.count <= MOST_APART:
         rows = _apart(spark, candidates, bins)
@@ -106,7 +81,9 @@ def write_bins(spark: SparkSession, target: DeltaTarget, bins: Bins, order: Orde
         rows = _shuffled(spark, candidates, bins, order, len(tasks))
     try:
         table, footers = _write(rows, candidates, target, plan)
-        return WrittenBins(plan.directory, table, footers, _bins_of(table, tasks))
+        return WrittenBins(
+            plan.directory, table, footers, _bins_of(table, tasks), () if order is None else order.samples
+        )
     except BaseException:
         clear(target.store, plan.directory)
         raise

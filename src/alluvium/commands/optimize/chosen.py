@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.optimize.rewriting import Chosen, not_of_partitions
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.delta.rows.candidates import candidates_of
 from alluvium.delta.terms.config import TableConfig
@@ -23,19 +23,6 @@ from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.native_lane.index import items
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.resolve import Qualifier
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """What a predicate comes to.
-
-    Attributes:
-        files: Live files (`FILES`) in the partitions for which it is true.
-        shown: Its conditions, as the reference's history shows them.
-    """
-
-    files: pa.Table
-    shown: tuple[str, ...] = ()
 
 
 def choose_files(spark: SparkSession, snapshot: Snapshot, where: Sequence[str], name: Qualifier, verb: str) -> Chosen:
@@ -82,7 +69,7 @@ def _ensure_partitions_only(judged: RowCondition, config: TableConfig, verb: str
     # Spark resolves names without regard to case, and tells them as they were said.
     others = sorted(column for column in named if config.schema.find(column) not in partitions)
     if others:
-        raise _not_of_partitions(others[0], config, verb)
+        raise not_of_partitions(others[0], config, verb)
 
 
 def _parsed(spark: SparkSession, where: Sequence[str]) -> list[JavaObject]:
@@ -103,18 +90,7 @@ def _ensure_known(said: Sequence[JavaObject], config: TableConfig, verb: str) ->
         parts = [leaf.nameParts() for leaf in leaves if str(leaf.nodeName()) == "UnresolvedAttribute"]
         for name in (str(part.head()) for part in parts if part.size() == 1):
             if config.schema.find(name) is None:
-                raise _not_of_partitions(name, config, verb)
-
-
-def _not_of_partitions(column: str, config: TableConfig, verb: str) -> InvalidRequest:
-    return InvalidRequest(
-        # In the words by which callers of the reference know it.
-        f"Predicate references non-partition column {column!r}. "
-        f"Only the partition columns may be referenced: [{', '.join(config.partition_columns)}]",
-        code="predicate-on-data",
-        column=column,
-        hint=f"{verb} takes or leaves whole partitions",
-    )
+                raise not_of_partitions(name, config, verb)
 
 
 def _decided_by_rows(spark: SparkSession, snapshot: Snapshot, files: pa.Table, judged: RowCondition) -> pa.Table:

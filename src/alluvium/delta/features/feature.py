@@ -16,7 +16,8 @@ from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 
-def _never(config: TableConfig) -> bool:
+def never(config: TableConfig) -> bool:
+    """Of a feature that metadata make no use of: it is about something else."""
     return False
 
 
@@ -104,7 +105,7 @@ class Feature:
     readable: bool = True
     writable: bool = True
     refusal: str | None = None
-    is_used: Callable[[TableConfig], bool] = _never
+    is_used: Callable[[TableConfig], bool] = never
     is_requested: Callable[[TableConfig], bool] | None = None
     requires: tuple[str, ...] = ()
     automatic: bool = True

@@ -1,85 +1,17 @@
-"""What OPTIMIZE answers: one row, in delta-spark's columns."""
+"""What OPTIMIZE answers, as a DataFrame."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as s
 
 from alluvium.api.delta.delta_views import few_rows
+from alluvium.api.delta.optimize.metrics import MEASURED, RESULT, optimized_row
 from alluvium.commands.optimize.outcome import Optimized
-from alluvium.delta.upkeep.clustering.zcubes import CubeFigures
-
-_TEXT, _LONG = s.StringType(), s.LongType()
-
-
-def _struct(**members: s.DataType) -> s.StructType:
-    """Members of numbers are never null, as in delta-spark, but for those of `_maybe`."""
-    return s.StructType([s.StructField(name, kind, isinstance(kind, s.StructType)) for name, kind in members.items()])
-
-
-def _maybe(struct: s.StructType, *names: str) -> s.StructType:
-    """The same, where members of these names may be null."""
-    return s.StructType([s.StructField(f.name, f.dataType, f.nullable or f.name in names) for f in struct.fields])
-
-
-_FILES = _maybe(_struct(min=_LONG, max=_LONG, avg=s.DoubleType(), totalFiles=_LONG, totalSize=_LONG), "min", "max")
-_COUNTED = _struct(num=_LONG, size=_LONG)
-_CUBES = _struct(numFiles=_LONG, size=_LONG)
-_Z_ORDER = _maybe(
-    _struct(
-        strategyName=_TEXT,
-        inputCubeFiles=_COUNTED,
-        inputOtherFiles=_COUNTED,
-        inputNumCubes=_LONG,
-        mergedFiles=_COUNTED,
-        numOutputCubes=_LONG,
-        mergedNumCubes=_LONG,
-    ),
-    "strategyName",
-    "mergedNumCubes",
-)
-_CLUSTERING = _struct(
-    inputZCubeFiles=_CUBES, inputOtherFiles=_CUBES, inputNumZCubes=_LONG, mergedFiles=_CUBES, numOutputZCubes=_LONG
-)
-_PARALLELISM = _struct(
-    maxClusterActiveParallelism=_LONG,
-    minClusterActiveParallelism=_LONG,
-    maxSessionActiveParallelism=_LONG,
-    minSessionActiveParallelism=_LONG,
-)
-METRICS = _struct(
-    numFilesAdded=_LONG,
-    numFilesRemoved=_LONG,
-    filesAdded=_FILES,
-    filesRemoved=_FILES,
-    partitionsOptimized=_LONG,
-    zOrderStats=_Z_ORDER,
-    clusteringStats=_CLUSTERING,
-    numBins=_LONG,
-    numBatches=_LONG,
-    totalConsideredFiles=_LONG,
-    totalFilesSkipped=_LONG,
-    preserveInsertionOrder=s.BooleanType(),
-    numFilesSkippedToReduceWriteAmplification=_LONG,
-    numBytesSkippedToReduceWriteAmplification=_LONG,
-    startTimeMs=_LONG,
-    endTimeMs=_LONG,
-    totalClusterParallelism=_LONG,
-    totalScheduledTasks=_LONG,
-    autoCompactParallelismStats=_maybe(_PARALLELISM, *_PARALLELISM.names),
-    deletionVectorStats=_struct(numDeletionVectorsRemoved=_LONG, numDeletionVectorRowsRemoved=_LONG),
-    numTableColumns=_LONG,
-    numTableColumnsWithStats=_LONG,
-)
-RESULT = s.StructType([s.StructField("path", _TEXT), s.StructField("metrics", METRICS)])
-_LOOK_UPS = s.ArrayType(_struct(column=_TEXT, before=s.DoubleType(), after=s.DoubleType()), False)
-MEASURED = s.StructType([*RESULT.fields, s.StructField("lookUps", _LOOK_UPS)])
+from alluvium.spark.naming.types import to_spark
 
 
 def optimized_frame(spark: SparkSession, url: str, done: Optimized, measures: bool = False) -> DataFrame:
-    """One row: where the table is, and what was done; members that tell of other things are null, or 0.
+    """One row: where the table is, and what was done.
 
     Args:
         spark: The session.
@@ -87,73 +19,6 @@ def optimized_frame(spark: SparkSession, url: str, done: Optimized, measures: bo
         done: What was done.
         measures: Whether a column `lookUps` is added: how many files were opened for a value, and are now.
     """
-    masks, masked_rows = done.masks
-    metrics = {
-        "numFilesAdded": len(done.added),
-        "numFilesRemoved": len(done.removed),
-        "filesAdded": _files(done.added),
-        "filesRemoved": _files(done.removed),
-        "partitionsOptimized": done.partitions,
-        "zOrderStats": _z_order(done) if done.order_by else None,
-        "clusteringStats": None if done.cubes is None else _clustering(done.cubes, done.bins),
-        "numBins": done.bins,
-        "numBatches": 1,
-        "totalConsideredFiles": done.considered,
-        "totalFilesSkipped": done.considered - len(done.removed),
-        "preserveInsertionOrder": False,
-        "numFilesSkippedToReduceWriteAmplification": 0,
-        "numBytesSkippedToReduceWriteAmplification": 0,
-        "startTimeMs": done.started_ms,
-        "endTimeMs": done.ended_ms,
-        "totalClusterParallelism": done.parallelism,
-        "totalScheduledTasks": 0,
-        "deletionVectorStats": {
-            "numDeletionVectorsRemoved": masks,
-            "numDeletionVectorRowsRemoved": masked_rows,
-        }
-        if masks
-        else None,
-        "numTableColumns": done.columns[0],
-        "numTableColumnsWithStats": done.columns[1],
-    }
-    row = {"path": url.rstrip("/"), "metrics": {name: metrics.get(name) for name in METRICS.names}}
-    if not measures:
-        return few_rows(spark, [row], RESULT)
-    found = [{"column": one.column, "before": one.before, "after": one.after} for one in done.look_ups]
-    return few_rows(spark, [{**row, "lookUps": found}], MEASURED)
-
-
-def _files(sizes: Sequence[int]) -> dict[str, object]:
-    return {
-        "min": min(sizes, default=None),
-        "max": max(sizes, default=None),
-        "avg": sum(sizes) / len(sizes) if sizes else 0.0,
-        "totalFiles": len(sizes),
-        "totalSize": sum(sizes),
-    }
-
-
-def _z_order(done: Optimized) -> dict[str, object]:
-    files = {"num": len(done.removed), "size": sum(done.removed)}
-    return {
-        "strategyName": "all",
-        "inputCubeFiles": {"num": 0, "size": 0},
-        "inputOtherFiles": files,
-        "inputNumCubes": 0,
-        "mergedFiles": files,
-        "numOutputCubes": done.bins,
-        "mergedNumCubes": None,
-    }
-
-
-def _clustering(cubes: CubeFigures, written: int) -> dict[str, object]:
-    def counted(figures: tuple[int, int]) -> dict[str, int]:
-        return dict(zip(("numFiles", "size"), figures, strict=True))
-
-    return {
-        "inputZCubeFiles": counted(cubes.in_cubes),
-        "inputOtherFiles": counted(cubes.others),
-        "inputNumZCubes": cubes.cubes,
-        "mergedFiles": counted(cubes.merged),
-        "numOutputZCubes": written,
-    }
+    shown = MEASURED if measures else RESULT
+    row = optimized_row(url, done)
+    return few_rows(spark, [{name: row[name] for name in shown.names}], to_spark(shown))

@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
-from typing import NoReturn
+
+import pyarrow as pa
 
 import alluvium
 from alluvium.api.delta.alter import Alteration
-from alluvium.api.delta.maintenance import clone_table, generate_manifests, repair_table, vacuum_table
+from alluvium.api.delta.maintenance import clone_table, convert_table, generate_manifests, vacuum_table
+from alluvium.api.delta.portable.description import DescriptionVerbs
 from alluvium.api.delta.portable.merge_builder import MergeBuilder, source_of
+from alluvium.api.delta.portable.needs_spark import SparkVerbs
+from alluvium.api.delta.portable.optimize_builder import OptimizeBuilder
 from alluvium.api.delta.portable.writer import own_version
 from alluvium.api.delta.snapshots import has_delta_table, open_snapshot
 from alluvium.api.delta.table import Table
+from alluvium.api.delta.told.detail import DETAIL, detail_row
 from alluvium.api.history_view import History
+from alluvium.commands.rows_here.optimize import OptimizeAsked
 from alluvium.commands.rows_here.verbs import Asked, delete_here, update_here
-from alluvium.delta.upkeep.repair.repair import Repaired
+from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
+from alluvium.delta.upkeep.repair.statistics import compute_statistics
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.symlink_manifest import ensure_mode
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.schema.arrow import schema_to_arrow
 from alluvium.storage.open import open_store
 
 #: How the table is called in expressions where nobody gave it a name.
 _TABLE = "__alluvium_table"
+_NAMED_FORMAT = re.compile(r"(?:parquet|iceberg|paimon)\s*\.\s*`((?:[^`]|``)+)`", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class PortableDeltaTable:
+class PortableDeltaTable(DescriptionVerbs, SparkVerbs):
     """A Delta table without a session, made by `DeltaTable.forPath(path)`: no JVM is started, nor is PySpark needed.
 
     Methods act on the newest version, and have the names and arguments of `delta.tables`; conditions and values are SQL
@@ -145,6 +155,14 @@ class PortableDeltaTable:
         """The commits, newest first; at most `limit` of them."""
         return self.toTable().history(limit)
 
+    def detail(self) -> pa.Table:
+        """One row: format, id, name, location, size, properties, protocol."""
+        return pa.Table.from_pylist([detail_row(self._snapshot(), None)], schema_to_arrow(DETAIL))
+
+    def readable_versions(self) -> pa.Table:
+        """A row a version: whether it can still be read, and whether it could after VACUUM."""
+        return self.toTable().readable_versions()
+
     def alter(self) -> Alteration:
         """Changes of columns, properties, constraints and protocol."""
         return Alteration(self._opened, _engine())
@@ -192,15 +210,61 @@ class PortableDeltaTable:
 
     # -- upkeep -------------------------------------------------------------------------------------------------------
 
+    @classmethod
+    def convertToDelta(
+        cls,
+        identifier: str | PathLike[str],
+        partitionSchema: str | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        *,
+        statistics: bool = True,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> PortableDeltaTable | Preview:
+        """Makes a table of Parquet files, which stay where and as they are: their footers are read, no rows.
+
+        Args:
+            identifier: The folder, or an Iceberg or Paimon table there; also in the form ``parquet.`/path` ``.
+            partitionSchema: The partition columns in the order of the folders, as SQL text; None: as the folders name
+                them.
+            dry_run: Only tell what the table would be.
+            retry: How often a commit is tried.
+            statistics: Whether statistics are taken from the footers.
+            storage_options: Credentials and settings of the object store.
+
+        Raises:
+            NotFound: There are no files.
+            InvalidRequest: Files or folders do not fit; nothing is written.
+            UnsupportedFeature: The files have a type that no table has.
+        """
+        named = _NAMED_FORMAT.fullmatch(fspath(identifier))
+        path = fspath(identifier) if named is None else named[1].replace("``", "`")
+        done = convert_table(path, partitionSchema, storage_options, dry_run, statistics, retry)
+        return done if isinstance(done, Preview) else cls.forPath(path, storage_options)
+
     def vacuum(
-        self, retentionHours: float | None = None, dry_run: bool = False, lite: bool = False, clones: Sequence[str] = ()
+        self,
+        retentionHours: float | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        *,
+        lite: bool = False,
+        clones: Sequence[str] = (),
     ) -> Vacuumed | VacuumPreview:
         """Deletes files that no version within the retention needs; see `DeltaTable.vacuum`."""
-        return vacuum_table(self.path, retentionHours, self.storage_options, dry_run, lite, clones=clones)
+        given = self.storage_options
+        return vacuum_table(self.path, retentionHours, given, dry_run, lite, clones=clones, retry=retry)
 
-    def repair(self, dry_run: bool = False) -> Repaired:
-        """Mends what can be mended of the log; see `DeltaTable.repair`."""
-        return repair_table(self.path, self.storage_options, dry_run)
+    def repair(
+        self, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY, *, log: bool = True, statistics: bool = True
+    ) -> Repaired:
+        """Mends what can be mended of the table; see `DeltaTable.repair`."""
+        store = open_store(self.path, dict(self.storage_options))
+        return repair(store, self._snapshot, RepairRequest(log, statistics, _engine()), dry_run, retry)
+
+    def compute_statistics(self, every: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> Committed:
+        """Takes statistics from the footers of files that have none, or of all files; no row is touched."""
+        return compute_statistics(self._snapshot(), _engine(), every, retry).committed
 
     def clone(
         self,
@@ -209,9 +273,10 @@ class PortableDeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
         dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
     ) -> Committed | Preview:
         """Makes a table that begins as this one is now; see `DeltaTable.clone`."""
-        return self._cloned(target, isShallow, replace, properties, dry_run)
+        return self._cloned(target, isShallow, replace, properties, dry_run, retry)
 
     def cloneAtVersion(
         self,
@@ -221,9 +286,10 @@ class PortableDeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
         dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
     ) -> Committed | Preview:
-        """Makes a table that begins as this one was at a version."""
-        return self._cloned(target, isShallow, replace, properties, dry_run, version)
+        """Makes a table that begins as this one was at a version; see `DeltaTable.clone`."""
+        return self._cloned(target, isShallow, replace, properties, dry_run, retry, version=version)
 
     def cloneAtTimestamp(
         self,
@@ -233,24 +299,37 @@ class PortableDeltaTable:
         replace: bool = False,
         properties: Mapping[str, str] | None = None,
         dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
     ) -> Committed | Preview:
-        """Makes a table that begins as this one was at a time (naive: UTC)."""
-        return self._cloned(target, isShallow, replace, properties, dry_run, timestamp=timestamp)
+        """Makes a table that begins as this one was at a time (naive: UTC); see `DeltaTable.clone`."""
+        return self._cloned(target, isShallow, replace, properties, dry_run, retry, timestamp=timestamp)
+
+    def _cloned(
+        self,
+        target: str,
+        shallow: bool,
+        replace: bool,
+        properties: Mapping[str, str] | None,
+        dry_run: bool,
+        retry: RetryPolicy,
+        version: int | None = None,
+        timestamp: str | dt.datetime | dt.date | None = None,
+    ) -> Committed | Preview:
+        given = self.storage_options
+        return clone_table(self.path, target, shallow, replace, properties, version, timestamp, given, dry_run, retry)
 
     def generate(self, mode: str) -> int:
         """Writes files by which engines read that know nothing of the log; the version that they list."""
         ensure_mode(mode)
         return generate_manifests(self.path, self.storage_options)
 
-    def optimize(self) -> NoReturn:
-        """Refused: files are put together by Spark.
+    def optimize(self) -> OptimizeBuilder:
+        """Puts small files together: the beginning of a builder, which `executeCompaction()` carries out.
 
-        Raises:
-            UnsupportedFeature: Always.
+        Example:
+            >>> t.optimize().where("day = '2024-01-01'").executeCompaction()
         """
-        raise UnsupportedFeature(
-            "OPTIMIZE needs Spark", code="needs-spark", url=self.path, hint="DeltaTable.forPath(spark, path).optimize()"
-        )
+        return OptimizeBuilder(self._snapshot, OptimizeAsked(self.name, _engine()))
 
     # -- within -------------------------------------------------------------------------------------------------------
 
@@ -261,18 +340,8 @@ class PortableDeltaTable:
         opened = partial(open_store, storage_options=dict(self.storage_options))
         return open_snapshot(opened(self.path), version, timestamp_ms, open_elsewhere=opened)
 
-    def _cloned(
-        self,
-        target: str,
-        shallow: bool,
-        replaces: bool,
-        properties: Mapping[str, str] | None,
-        dry_run: bool,
-        version: int | None = None,
-        timestamp: str | dt.datetime | dt.date | None = None,
-    ) -> Committed | Preview:
-        given = self.storage_options
-        return clone_table(self.path, target, shallow, replaces, properties, version, timestamp, given, dry_run)
+    def _engine(self) -> str:
+        return _engine()
 
     def _asked(self, dry_run: bool, retry: RetryPolicy, alias: str | None = None) -> Asked:
         return Asked(_engine(), alias or self.name, dry_run, retry)

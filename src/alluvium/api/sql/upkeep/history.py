@@ -9,12 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, path_access
 from alluvium.api.delta.delta_table import DeltaTable
-from alluvium.api.delta.delta_views import DETAIL
+from alluvium.api.delta.told.detail import DETAIL
 from alluvium.api.sql.grammar.history import DescribeDetail, DescribeHistory, Restore
 from alluvium.api.sql.text.terms import PathLiteral, TableName, Target
 from alluvium.api.sql.upkeep.targets import delta_table
 from alluvium.errors import NotFound
 from alluvium.spark.jvm.gateway import java_of
+from alluvium.spark.naming.types import to_spark
 from alluvium.spark.sessions.catalog import find_table, quoted_name
 from alluvium.spark.sessions.session import is_connect
 
@@ -66,7 +67,7 @@ def _of_path(spark: SparkSession, path: str) -> DataFrame:
                 hint="a table is what holds a folder _delta_log",
             )
     row: dict[str, object] = {**dict.fromkeys(DETAIL.names), "location": path, "properties": {}}
-    return spark.createDataFrame([row], DETAIL)
+    return spark.createDataFrame([row], to_spark(DETAIL))
 
 
 def _exists(spark: SparkSession, access: TableAccess) -> bool:
@@ -82,7 +83,7 @@ def _of_another(spark: SparkSession, target: Target) -> DataFrame | None:
         return None
     known = {"format": found.provider, "name": found.name, "description": "", "location": found.location}
     row: dict[str, object] = {**dict.fromkeys(DETAIL.names), "partitionColumns": [], "properties": {}, **known}
-    return spark.createDataFrame([row], DETAIL)
+    return spark.createDataFrame([row], to_spark(DETAIL))
 
 
 def _restored(table: DeltaTable, statement: Restore) -> DataFrame:

@@ -1,0 +1,224 @@
+"""Lazy frames: the rows that Polars itself finds in `to_arrow()`, of which only what matters is read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from lazy_table import Asked, asked_rows, write_delta
+from made_table import make_table
+from paimon_tables import write_readings
+from polars.testing import assert_frame_equal
+
+import alluvium
+from alluvium.api.lazy.polars_frame import lazy_frame
+from alluvium.errors import NotFound
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.schema import types as t
+from alluvium.schema.ddl import CHAR_VARCHAR
+from alluvium.schema.types import Field, Struct
+
+c = pl.col
+NAN = math.nan
+UTC = dt.timezone.utc
+
+#: Conditions, and what our reader is told of them; None: nothing.
+CONDITIONS: dict[str, tuple[pl.Expr, str | None]] = {
+    "greater": (c.id > 3, "id > 3L"),
+    "constant first": (pl.lit(3) < c.id, "id > 3L"),
+    "tinyint": (c.small > 1, "small > 1Y"),
+    "out of range": (c.small > 300, None),
+    "other type": (c.small == 1.5, None),
+    "columns": (c.f > c.f, "f > f"),
+    "columns of two types": (c.id == c.small, None),
+    "float": (c.f > 1, "f > 1D"),
+    "not a float": (~(c.f > 1), "f <= 1D"),
+    "zero": (c.f == 0.0, "f = 0D"),
+    "NaN constant": (c.f >= NAN, None),
+    "less than NaN": (c.f < NAN, None),
+    "is NaN": (c.f.is_nan(), "f = double('NaN')"),
+    "is not NaN": (c.f.is_not_nan(), "not(f = double('NaN'))"),
+    "not is NaN": (~c.f.is_nan(), "not(f = double('NaN'))"),
+    "NaN in": (c.f.is_in([NAN, 0.0]), None),
+    "single precision": (c.g == pl.lit(0.1, pl.Float32), "g = cast(0.1 as float)"),
+    "text": (c.s == "a", "s = 'a'"),
+    "other text": (c.s != "a", "s != 'a'"),
+    "greater text": (c.s > "a", "s > 'a'"),
+    "in": (c.s.is_in(["a", "b"]), "s in ('a', 'b')"),
+    "not in": (~c.s.is_in(["a", "b"]), "not(s in ('a', 'b'))"),
+    "in series": (c.id.is_in(pl.Series([1, 2]).implode()), "id in (1L, 2L)"),
+    "in with null": (c.s.is_in(["a", None]), None),
+    "not in with null": (~c.s.is_in(["a", None]), None),
+    "in, nulls equal": (~c.s.is_in(["a"], nulls_equal=True), None),
+    "in nothing": (c.s.is_in([]), None),
+    "prefix": (c.s.str.starts_with("a"), "startswith(s, 'a')"),
+    "binary": (c.b > b"a", "b > X'61'"),
+    "date": (c.d > dt.date(2020, 1, 5), "d > date'2020-01-05'"),
+    "date and time": (c.d > dt.datetime(2020, 1, 5, 1), None),
+    "instant": (c.t > dt.datetime(2020, 1, 5, tzinfo=UTC), "t > timestamp'2020-01-05 00:00:00Z'"),
+    "local time": (c.n < dt.datetime(2020, 1, 5), "n < timestamp_ntz'2020-01-05 00:00:00'"),
+    "decimal": (c.m == Decimal("1.5"), "m = 1.50BD"),
+    "longer decimal": (c.m == Decimal("1.255"), None),
+    "boolean": (c.o, "o"),
+    "not boolean": (~c.o, "not o"),
+    "null": (c.o.is_null(), "o is null"),
+    "not null": (c.p.is_not_null(), "p is not null"),
+    "member": (c.st.struct.field("x") > 3, "st.x > 3L"),
+    "struct": (c.st.is_null(), None),
+    "partition": (c.p == 1, "p = 1"),
+    "partition null": (c.p.is_null(), "p is null"),
+    "partition text": (c.q.is_in(["%", "x=y"]), "q in ('%', 'x=y')"),
+    "empty partition": (c.q == "", "q = ''"),
+    "missing equals": (c.s.eq_missing("a"), "s <=> 'a'"),
+    "between": (c.id.is_between(2, 5), "id >= 2L and id <= 5L"),
+    "within": (c.id.is_between(2, 5, closed="none"), "id > 2L and id < 5L"),
+    "and what is not known": ((c.id > 2) & (c.l.list.len() > 0), "id > 2L"),
+    "or what is not known": ((c.id > 2) | (c.l.list.len() > 0), None),
+    "both": (((c.id > 8) & (c.l.list.len() > 0)) | (c.p == 1), "id > 8L or p = 1"),
+    "not of what is not known": (~((c.id > 2) & (c.l.list.len() > 0)), None),
+    "function": (c.s.str.to_uppercase() == "A", None),
+    "remainder": ((c.id % 2) == 0, None),
+    "all rows": (c.id == c.id.max(), None),
+    "xor": ((c.id > 3).xor(c.o), None),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> alluvium.Table:
+    url = write_delta(str(tmp_path_factory.mktemp("lazy") / "t"), **{"delta.columnMapping.mode": "name"})
+    return alluvium.open(url)
+
+
+def frame_of(table: alluvium.Table) -> tuple[pl.LazyFrame, Asked]:
+    rows, asked = asked_rows(table._lazy_rows())
+    return lazy_frame(rows), asked
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_rows_are_those_that_polars_finds_in_the_whole_table(table: alluvium.Table, name: str) -> None:
+    condition, told = CONDITIONS[name]
+    frame, asked = frame_of(table)
+    found = frame.filter(condition).sort("id").collect()
+    whole = pl.from_arrow(table.to_arrow())
+    assert isinstance(whole, pl.DataFrame)
+    assert_frame_equal(found, whole.lazy().filter(condition).sort("id").collect())
+    # As text: NaN is then equal to NaN.
+    wheres = [repr(where) for _, where in asked]
+    assert wheres == [repr(None if told is None else parse_predicate(told, table.snapshot.config.schema))]
+
+
+def test_conditions_are_asked_with_all_that_they_name(table: alluvium.Table) -> None:
+    frame, asked = frame_of(table)
+    assert frame.filter(c.id > 9).select("s").collect()["s"].to_list() == ["a", "B"]
+    assert [set(names) for names, _ in asked] == [{"id", "s"}]
+
+
+def test_a_list_of_sql_is_told(table: alluvium.Table) -> None:
+    frame, asked = frame_of(table)
+    found = pl.SQLContext(t=frame).execute("select id from t where id in (1, 2, 3)").collect()
+    assert found["id"].to_list() == [1, 3]
+    assert asked[0][1] == parse_predicate("id in (1L, 2L, 3L)", table.snapshot.config.schema)
+
+
+def test_counting_reads_one_column(table: alluvium.Table) -> None:
+    frame, asked = frame_of(table)
+    assert frame.select(pl.len()).collect().item() == 11
+    assert [len(names) for names, _ in asked] == [1]
+    assert frame.head(3).collect().height == 3
+    assert frame.filter(c.id > 100).collect().schema == frame.collect_schema()
+
+
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda rows: rows.head(5).filter(c.id % 2 == 0),
+        lambda rows: rows.filter(c.id % 2 == 0).head(3),
+        lambda rows: rows.slice(4, 5).filter(c.id > 6),
+        lambda rows: rows.head(7).select("s", "id").filter(c.id != 3),
+        lambda rows: rows.head(6).filter(c.id > 3).head(1),
+        lambda rows: rows.tail(3).filter(c.id > 9),
+        lambda rows: rows.head(0).filter(c.id > 9),
+        lambda rows: rows.with_row_index().filter(c.id > 3),
+    ],
+)
+def test_the_first_rows_are_taken_before_a_condition_that_comes_later(
+    table: alluvium.Table, ask: Any, engine: Any
+) -> None:
+    whole = pl.from_arrow(table.to_arrow())
+    assert isinstance(whole, pl.DataFrame)
+    assert_frame_equal(ask(table.to_polars()).collect(engine=engine), ask(whole.lazy()).collect())
+
+
+def test_files_without_such_rows_are_not_opened(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    for start in (0, 10):
+        alluvium.write(pa.table({"id": range(start, start + 10)}), url, mode="append")
+    view = alluvium.open(url)
+    (gone,) = view.files("id < 5")["path"].to_pylist()
+    (tmp_path / "t" / gone).unlink()
+    assert view.to_polars().filter(c.id >= 10).collect().height == 10
+    # Older versions of Polars tell of it in an error of their own.
+    with pytest.raises((NotFound, pl.exceptions.ComputeError), match="part-"):
+        view.to_polars().filter(c.id >= 5).collect()
+
+
+def test_a_view_stays_at_its_version(table: alluvium.Table) -> None:
+    before = alluvium.open(table.url, version=1)
+    assert before.to_polars().select("id").collect()["id"].sort().to_list() == list(range(8))
+
+
+def test_names_that_read_as_patterns(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    names = {"delta.columnMapping.mode": "name"}
+    alluvium.write(pa.table({"^.*$": [1, 2], "*": [3, 4], "a.b": [5, 6], "q\"'`": [7, 8]}), url, **names)
+    frame = alluvium.open(url).to_polars()
+    assert frame.collect().rows() == [(1, 3, 5, 7), (2, 4, 6, 8)]
+    assert frame.filter(c("a.b") > 5, c("q\"'`") == 8).select("a.b").collect().rows() == [(6,)]
+
+
+def test_paimon(tmp_path: Path) -> None:
+    write_readings(tmp_path / "t")
+    view = alluvium.open(str(tmp_path / "t"))
+    rows, asked = asked_rows(view._lazy_rows())
+    frame = lazy_frame(rows)
+    assert sorted(frame.collect().rows()) == [("a", "roof", 2.5), ("c", "roof", 4.0)]
+    assert frame.filter(c.value > 3).select("sensor").collect().rows() == [("c",)]
+    assert [set(names) for names, _ in asked[1:]] == [{"sensor", "value"}]
+    assert asked[1][1] == parse_predicate("value > 3D", rows.columns)
+    then = alluvium.open(str(tmp_path / "t"), tag="noon").to_polars()
+    assert sorted(then.filter(c.sensor != "a").select("sensor").collect().rows()) == [("b",), ("c",)]
+
+
+def test_texts_of_char_are_compared_as_they_are_shown(tmp_path: Path) -> None:
+    texts = replace(Field("k", t.STRING), metadata={CHAR_VARCHAR: "char(3)"})
+    url = make_table(tmp_path / "t", Struct((texts,)))
+    alluvium.write(pa.table({"k": ["a", "bc"]}), url, mode="append")
+    frame = alluvium.open(url).to_polars()
+    assert frame.filter(c.k != "a").collect()["k"].to_list() == ["a  ", "bc "]
+    assert frame.filter(c.k == "a").collect().height == 0
+
+
+def test_without_polars(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    alluvium.write(pa.table({"id": [1]}), url)
+    program = f"""
+import sys
+sys.modules["polars"] = None
+import alluvium
+try:
+    alluvium.open({url!r}).to_polars()
+except alluvium.errors.InvalidRequest as error:
+    print(error.code, error.hint)
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert said == "missing-dependency pip install alluvium[polars]\n"
