@@ -210,7 +210,7 @@ def test_what_needs_the_drivers_jvm_says_so(connect, table):
     path = table.detail().collect()[0]["location"]
     assert DeltaTable.forName(connect, f"delta.`{path}`").toDF().count() == 6
     for verb in (
-        lambda: table.optimize().executeCompaction(),
+        lambda: table.optimize().executeZOrderBy("id"),
         lambda: DeltaTable.convertToDelta(connect, "parquet.`/x`"),
     ):
         with pytest.raises(InvalidRequest) as refused:
@@ -241,3 +241,57 @@ def test_statements(connect, table):
         assert table.history(1).collect()[0]["operation"] == "MERGE"
     finally:
         alluvium.disable(connect)
+
+
+@pytest.mark.parametrize("parts", [0, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_are_put_together_as_without_spark(connect, begun, tmp_path, kind, parts):
+    urls = [str(tmp_path / name) for name in ("here", "server")]
+    for url in urls:
+        shutil.copytree(begun / f"{kind}{parts}", url)
+        PortableDeltaTable.forPath(url).delete("id in (5, 6)")
+    before = rows(urls[0])
+    where = "p = 'p1'" if parts else None
+    for table in (PortableDeltaTable.forPath(urls[0]), DeltaTable.forPath(connect, urls[1])):
+        builder = table.optimize() if where is None else table.optimize().where(where)
+        builder.executeCompaction()
+    assert rows(urls[0]) == rows(urls[1]) == before
+    newest = [told(url) for url in urls]
+    counts = [{k: v for k, v in metrics.items() if not k.endswith("FileSize")} for _, metrics, _ in newest]
+    assert (
+        counts[0] == counts[1] and [n[0] for n in newest] == ["OPTIMIZE", "OPTIMIZE"] and newest[0][2] == newest[1][2]
+    )
+    assert alluvium.open(urls[0]).files().num_rows == alluvium.open(urls[1]).files().num_rows
+    assert changes(urls[0]) == changes(urls[1])
+    assert kept_ids(urls[0], kind) == kept_ids(urls[1], kind)
+
+
+def test_many_bins_and_auto_compaction(connect, tmp_path):
+    path = str(tmp_path / "t")
+    for _ in range(2):
+        new = connect.range(0, 120).selectExpr("id", "id % 60 p").repartition(1)
+        alluvium.write(new, path, mode="append", partition_by=("p",))
+    alluvium.enable(connect)
+    try:
+        assert connect.sql(f"OPTIMIZE delta.`{path}`").collect()[0].metrics.numFilesAdded == 60
+    finally:
+        alluvium.disable(connect)
+    assert alluvium.open(path).files().num_rows == 60 and alluvium.open(path).count() == 240
+    DeltaTable.forPath(connect, path).setProperties({"delta.autoOptimize.autoCompact": "true"})
+    connect.conf.set("spark.databricks.delta.autoCompact.minNumFiles", "2")
+    try:
+        alluvium.write(connect.range(0, 60).selectExpr("id", "0L p").coalesce(1), path, mode="append")
+    finally:
+        connect.conf.unset("spark.databricks.delta.autoCompact.minNumFiles")
+    assert [h["operation"] for h in alluvium.open(path).history(2)] == ["OPTIMIZE", "WRITE"]
+    assert alluvium.open(path).count() == 300 and alluvium.open(path).files().num_rows == 60
+
+
+def test_deleted_rows_are_purged(connect, tmp_path):
+    path = str(tmp_path / "t")
+    alluvium.write(connect.range(10).coalesce(1), path, **MODES["mask"])
+    table = DeltaTable.forPath(connect, path)
+    table.delete("id < 4")
+    table.optimize().executePurge()
+    assert alluvium.open(path).history(1)[0]["operation"] == "REORG"
+    assert sorted(r["id"] for r in alluvium.open(path).to_arrow().to_pylist()) == [4, 5, 6, 7, 8, 9]

@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.commands.optimize.rewriting import WrittenBins, rewrite_plan
 from alluvium.commands.rows.row_identity import copied_ids
+from alluvium.commands.write import write_here
 from alluvium.commands.written import written_files
 from alluvium.commit.clear import clear
 from alluvium.delta.rows.candidates import Candidates, candidates_of
@@ -25,9 +26,8 @@ from alluvium.plan.write import WritePlan
 from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import quote
 from alluvium.spark.placing import place_rows, task_keys
-from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.scan.own_lane import read_own_lane
 from alluvium.spark.values.derive import complete
-from alluvium.spark.write import write_files
 
 #: So many bins are read apart, each by one task from its files to its file. For more of them, relations of their own
 #: cost more than a shuffle does.
@@ -93,7 +93,7 @@ def _apart(spark: SparkSession, candidates: Candidates, bins: Bins) -> DataFrame
     """The rows of each bin in one task, in the order of its files."""
     numbered = replace(candidates, numbers=bins.numbers)
     frames = [
-        read_native(spark, numbered.only(pa.array([number], pa.int64()))).coalesce(1)
+        read_own_lane(spark, numbered.only(pa.array([number], pa.int64()))).coalesce(1)
         for number in range(len(bins.counts))
     ]
     return reduce(DataFrame.union, frames)
@@ -103,7 +103,7 @@ def _shuffled(spark: SparkSession, candidates: Candidates, bins: Bins, order: Or
     keys, first = task_keys(tasks), _first_tasks(bins.counts)
     numbers = pa.array([keys[number] for number in first], pa.int64()).take(bins.numbers)
     placed = replace(candidates, numbers=numbers)
-    rows, own = read_native(spark, placed), sf.col(quote(candidates.columns.file))
+    rows, own = read_own_lane(spark, placed), sf.col(quote(candidates.columns.file))
     if order is None:
         return place_rows(rows, own, tasks)
     ranks = {f"{_RANK}{number}": rank for number, rank in enumerate(order.ranks)}
@@ -146,7 +146,7 @@ def _write(
 ) -> tuple[pa.Table, tuple[FileFooter, ...]]:
     copied = select_texts(rows, [*map(quote, target.schema.names), *copied_ids(candidates)])
     completed = complete(copied, plan.schema, plan)
-    write_files(rows.sparkSession, completed.df, replace(completed.plan, checks=()))
+    write_here(completed.df, target.store, replace(completed.plan, checks=()))
     return written_files(target.store, plan)
 
 

@@ -23,6 +23,7 @@ from alluvium.commands.optimize.rewriting import (
 )
 from alluvium.commands.optimize.sort import sort_order, sorting_of
 from alluvium.commands.optimize.z_order import z_order
+from alluvium.commands.rows_here.optimize import OptimizeAsked, choose_here
 from alluvium.delta.description.shown_columns import shown_path
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.terms.actions import total
@@ -47,7 +48,7 @@ from alluvium.plan.changes import (
     Preview,
 )
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.spark.sessions.session import ensure_native
+from alluvium.spark.sessions.session import default_parallelism, ensure_native, is_connect, time_zone
 from alluvium.spark.statements.resolve import Qualifier
 from alluvium.storage.locating import locating
 
@@ -104,7 +105,7 @@ def optimize_table(
     """Writes files anew, rows and their identities as they were.
 
     Args:
-        spark: A classic session.
+        spark: A session; over Spark Connect files are put together, and rows are put in no order.
         snapshot: The newest version.
         request: What to do.
         dry_run: Only tell which files would be written anew.
@@ -116,13 +117,15 @@ def optimize_table(
         UnsupportedFeature: The table is clustered (`clustered-table`), or needs a writer that we are not.
         CommitConflict: Another writer changed the table's description, or took files away every time.
     """
-    ensure_native(spark)
     started_ms = now_ms()
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         asked = (request.order_by, request.where, request.needs_statistics, request.full, request.verb)
         ordering = sorting_of(snapshot, ordering_of(snapshot, *asked), request.sort_by)
-        chosen = request.chosen or choose_files(spark, snapshot, request.where, request.name, request.verb)
+        if ordering.columns and not request.purges:
+            # Ranks of values are expressions that only the driver's JVM can be given.
+            ensure_native(spark)
+        chosen = request.chosen or _chosen(spark, snapshot, request)
         operation = _operation(request, ordering, chosen)
         run = _Run(spark, request, ordering, operation)
         bins, cubes = run.plan(snapshot, chosen.files)
@@ -132,9 +135,17 @@ def optimize_table(
     samples = parts[0].samples if parts and request.measures else ()
     measured = look_ups(snapshot, refresh(snapshot), samples) if samples else ()
     order_by = () if ordering.clusters or ordering.sorts else tuple(c.name for c in ordering.columns)
-    parallelism = spark.sparkContext.defaultParallelism
+    parallelism = default_parallelism(spark) or 1
     done = outcome(snapshot, parts, chosen.files.num_rows, started_ms, parallelism, order_by)
     return replace(done, cubes=cubes, look_ups=measured)
+
+
+def _chosen(spark: SparkSession, snapshot: Snapshot, request: OptimizeRequest) -> Chosen:
+    if not is_connect(spark):
+        ensure_native(spark)
+        return choose_files(spark, snapshot, request.where, request.name, request.verb)
+    asked = OptimizeAsked(request.name[-1], request.engine, request.where, request.purges, time_zone=time_zone(spark))
+    return choose_here(snapshot, asked)
 
 
 def _operation(request: OptimizeRequest, ordering: Ordering, chosen: Chosen) -> Operation:

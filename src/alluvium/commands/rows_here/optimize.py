@@ -101,7 +101,7 @@ def optimize_here(
         ensure_writable(snapshot.config)
         clustered = clustered_by(snapshot, (), asked.where, asked.full, asked.verb)
         _ensure_unordered(snapshot, clustered, asked)
-        chosen = _choose(snapshot, asked)
+        chosen = choose_here(snapshot, asked)
         operation = operation_of(asked.verb, asked.engine, chosen.shown, purges=asked.purges)
         planner = _Planner(asked.purges, _sizes(snapshot), bool(clustered))
         bins = planner.plan(snapshot, chosen.files)
@@ -129,8 +129,13 @@ def _ensure_unordered(snapshot: Snapshot, clustered: Sequence[Path], asked: Opti
         )
 
 
-def _choose(snapshot: Snapshot, asked: OptimizeAsked) -> Chosen:
-    """The files of the partitions for which all conditions are true."""
+def choose_here(snapshot: Snapshot, asked: OptimizeAsked) -> Chosen:
+    """The files of the partitions for which all conditions are true.
+
+    Raises:
+        InvalidRequest: One does not parse, or names a column that is none of the partition columns.
+        UnsupportedFeature: One is not understood here (`needs-spark`).
+    """
     where: Expression | None = None
     config = snapshot.config
     for text in asked.where:

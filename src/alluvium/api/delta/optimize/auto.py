@@ -17,7 +17,6 @@ from alluvium.commit.afterwards import afterwards
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.plan.changes import Committed, Preview
 from alluvium.spark.scan.native_lane.cached_rows import renew_cached_rows
-from alluvium.spark.sessions.session import is_connect
 
 Done = TypeVar("Done", Committed, Committed | Preview)
 
@@ -62,9 +61,6 @@ def after_rows(
     def act() -> None:
         wanted = auto_compaction(spark, configuration)
         if wanted is None:
-            return
-        if is_connect(spark):
-            log.info("no auto compaction after version %d: OPTIMIZE needs a classic session", committed.version)
             return
         request = OptimizeRequest((), engine_of(spark), cubes=cube_sizes(spark))
         compact_written(spark, newest(), committed.files["path"], wanted, request)

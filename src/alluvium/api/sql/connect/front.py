@@ -49,7 +49,7 @@ _NO_CLASS = re.compile(
 )
 #: What a server without Delta makes of a statement that only Delta knows: `DESCRIBE HISTORY t` is a table to it.
 _UNKNOWN_STATEMENT = frozenset(("PARSE_SYNTAX_ERROR", "TABLE_OR_VIEW_NOT_FOUND", "_LEGACY_ERROR_TEMP_0035"))
-#: Statements that only Delta knows, and that touch no rows.
+#: Statements that only Delta knows, and that need no more than the server's jobs.
 _WITHOUT_JVM = frozenset(
     (
         "AddFeature",
@@ -61,6 +61,8 @@ _WITHOUT_JVM = frozenset(
         "DropFeature",
         "FsckRepair",
         "Generate",
+        "Optimize",
+        "Reorg",
         "Restore",
         "Vacuum",
     )
