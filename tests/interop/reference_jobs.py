@@ -24,7 +24,11 @@ def run(spark, job):
         writer.save(table)
     elif do == "stream":
         reader = spark.readStream.format("delta").options(**job.get("options", {}))
-        writer = reader.load(job["source"]).writeStream.format("delta").option("checkpointLocation", job["checkpoint"])
+        rows = reader.load(job["source"])
+        if job.get("unique"):
+            spark.conf.set("spark.sql.shuffle.partitions", "2")
+            rows = rows.dropDuplicates(job["unique"])
+        writer = rows.writeStream.format("delta").option("checkpointLocation", job["checkpoint"])
         writer.trigger(availableNow=True).start(table).awaitTermination()
     elif do == "statement":
         spark.sql(job["sql"].replace("{table}", f"delta.`{table}`"))
