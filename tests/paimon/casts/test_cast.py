@@ -215,6 +215,20 @@ def test_nanoseconds_refuse_what_they_do_not_hold() -> None:
     assert cast(nanos, fine, parse_column_type("TIMESTAMP(8)"), "UTC").cast(pa.int64()).to_pylist() == [-10, 1_990]
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_last_microseconds_of_which_64_bits_hold_all_nanoseconds(sign: int) -> None:
+    fine, coarse = parse_column_type("TIMESTAMP(9)"), parse_column_type("TIMESTAMP(6)")
+    # Every nanosecond of it: from m * 1000 to m * 1000 + 999.
+    held = -9_223_372_036_854_775 if sign < 0 else 9_223_372_036_854_774
+    assert held * 1000 >= -(2**63)
+    assert held * 1000 + 999 < 2**63
+    for micros in (held - sign, held):
+        values = pa.array([micros, None]).cast(pa.timestamp("us"))
+        assert cast(values, coarse, fine, "UTC").cast(pa.int64()).to_pylist() == [micros * 1000, None]
+    with pytest.raises(InvalidRequest):
+        cast(pa.array([held + sign]).cast(pa.timestamp("us")), coarse, fine, "UTC")
+
+
 #: Of pairs one way at most has an executor.
 ONE_WAY = [
     ("TIMESTAMP(3)", "DATE", "DATE", "BIGINT"), ("TIMESTAMP(3)", "INT", "TIMESTAMP(3)", "SMALLINT"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from alluvium.errors import InvalidRequest
+from alluvium.storage.store import ObjectInfo
 from alluvium.storage.stores.object_options import ObjectOptions, parse_flag, parse_object_options, parse_plain_options
+from alluvium.storage.stores.objects import _described
 
 URLS = {"s3": "s3://my.bucket/t", "gcs": "gs://b/t", "azure": "abfss://c@mine.dfs.core.windows.net/t"}
 #: Hadoop's names, and obstore's.
@@ -164,3 +166,12 @@ def test_values_that_can() -> None:
     assert parsed("s3", access_key_id="a b@c/d").config == {"access_key_id": "a b@c/d"}
     assert parsed("s3", proxy_url="http://u:s@proxy").client == {"proxy_url": "http://u:s@proxy"}
     assert parsed("s3", user_agent="x://y").client == {"user_agent": "x://y"}
+
+
+@pytest.mark.parametrize(
+    ("told", "tag"),
+    [('"x0x8DBx"', "x0x8DBx"), ("x0x8DBx", "x0x8DBx"), ("", ""), (None, "")],
+)
+def test_tags_of_objects_lose_their_quotes_alone(told: str | None, tag: str) -> None:
+    meta = {"path": "a", "last_modified": datetime(2024, 1, 2, tzinfo=timezone.utc), "size": 7, "e_tag": told}
+    assert _described("p/a", {**meta, "version": None}) == ObjectInfo("p/a", 7, 1_704_153_600_000, tag)
