@@ -110,9 +110,7 @@ def rename_tag(store: Store, name: str, target: str, branch: str = MAIN_BRANCH) 
     store.delete(tag_path(name, branch))
 
 
-def copy_tag(
-    store: Store, name: str, target: str, branch: str = MAIN_BRANCH, retained_ms: int | None = None
-) -> None:
+def copy_tag(store: Store, name: str, target: str, branch: str = MAIN_BRANCH, retained_ms: int | None = None) -> None:
     """Gives the snapshot of a tag another name beside it; arguments and errors as of `create_tag` and `rename_tag`."""
     path, new = _named(name, branch), _named(target, branch)
     read_tag(store, name, branch)
