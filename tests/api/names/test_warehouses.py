@@ -87,6 +87,7 @@ def test_a_time_of_a_call_is_that_of_the_session(lake: SparkSession) -> None:
             ((an_hour_ago,),) = rows(lake, "SELECT cast(current_timestamp() - INTERVAL 1 HOUR AS STRING)")
             for kind in ("TIMESTAMP", "TIMESTAMP_NTZ", ""):
                 assert rows(lake, call.format(f"{kind} '{an_hour_ago}'")) == [(0,)], (zone, kind)
+        assert rows(lake, call.format("DATE '2020-01-01'")) == [(0,)]
         ((soon,),) = rows(lake, "SELECT cast(current_timestamp() + INTERVAL 1 HOUR AS STRING)")
         assert rows(lake, call.format(f"TIMESTAMP '{soon}'")) == [(1,)]
     finally:

@@ -123,6 +123,23 @@ def test_what_is_not_rescaled(spark: SparkSession, tmp_path: Path) -> None:
     assert caught.value.code == "invalid-bucket"
 
 
+def test_rows_that_a_branch_shows_do_not_become_the_tables_own(spark: SparkSession, tmp_path: Path) -> None:
+    url = tmp_path / "t"
+    rows = spark.range(8).selectExpr("cast(id as int) AS k", "if(id < 4, 'own', 'shown') AS day")
+    options = {"bucket": "2", "bucket-key": "k"}
+    table = PaimonTable.create(str(url), rows.schema, ["day"], options=options)
+    write(rows.where("k < 4"), url)
+    table.create_branch("b")
+    write(rows.where("k = 4"), url, branch="b")
+    table.alter([SchemaChange.set_option("scan.fallback-branch", "b")])
+    with pytest.raises(UnsupportedFeature) as refused:
+        table.rescale(3)
+    assert refused.value.code == "unsupported-rescale" and [row["k"] for row in rows_of(url)] == [0, 1, 2, 3, 4]
+    # What comes on the branch is still shown.
+    write(rows.where("k = 5"), url, branch="b")
+    assert len(rows_of(url)) == 6
+
+
 def test_statistics(spark: SparkSession, tmp_path: Path) -> None:
     url = tmp_path / "t"
     rows = spark.sql(

@@ -15,7 +15,7 @@ from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.terms.options import BUCKET, DELETION_VECTORS, POSTPONE_BUCKET
+from alluvium.paimon.terms.options import BUCKET, DELETION_VECTORS, FALLBACK_BRANCH, POSTPONE_BUCKET
 from alluvium.paimon.view.merge import FIRST_ROW, merge_engine
 from alluvium.paimon.view.source import PaimonSource
 from alluvium.paimon.write.postponed import is_postponed
@@ -72,6 +72,15 @@ def _ensure_rescalable(snapshot: Snapshot, bucket_num: int | None) -> int:
             code="no-snapshot",
             url=snapshot.store.url,
             hint="alter its option bucket",
+        )
+    shown = FALLBACK_BRANCH.get(snapshot.schema.options)
+    if shown:
+        raise UnsupportedFeature(
+            f"a rescaling would make rows that the branch {shown!r} shows the table's own",
+            code="unsupported-rescale",
+            url=snapshot.store.url,
+            features=(FALLBACK_BRANCH.key,),
+            hint=f"unset {FALLBACK_BRANCH.key}, and rescale the table and its branch each by itself",
         )
     waits = is_postponed(snapshot.schema)
     if own <= 0 and not (waits and bucket_num is not None):

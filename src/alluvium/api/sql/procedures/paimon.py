@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DateType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from alluvium.api.names.paimon_access import known_paimon
 from alluvium.api.names.warehouses import find_named, url_of, warehouses_of
@@ -20,6 +29,7 @@ from alluvium.spark.sessions.session import time_zone
 
 _BRANCH = "$branch_"
 _SYS = "sys"
+_TIMES = (DateType, TimestampType, TimestampNTZType)
 _TYPES = {STRING: StringType(), INT: IntegerType(), LONG: LongType(), BOOLEAN: BooleanType()}
 
 
@@ -49,7 +59,10 @@ def _arguments(call: Call) -> tuple[list[Value], dict[str, Value]]:
         Column(call.java.expression_utils.column(node.value() if _is_named(node) else node)).alias(f"a{n}")
         for n, node in enumerate(nodes)
     ]
-    values = call.run("select 1").select(sf.lit(1).alias("none"), *columns).collect()[0][1:]
+    found = call.run("select 1").select(sf.lit(1).alias("none"), *columns)
+    # A driver's Python has times of its own zone, or of none: as text they are the session's.
+    texts = [sf.col(f.name).cast("string") if isinstance(f.dataType, _TIMES) else sf.col(f.name) for f in found.schema]
+    values = found.select(*texts).collect()[0][1:]
     pairs = list(zip(names, values, strict=True))
     return [value for name, value in pairs if name is None], {name: v for name, v in pairs if name is not None}
 
