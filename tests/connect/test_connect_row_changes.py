@@ -90,6 +90,43 @@ def test_columns_of_frames(connect, table):
         (1, 11, "b1"), (2, 11, "x"), (3, 3, "b3"), (4, 4, "b4"), (5, 5, "b5"), (9, None, "y")]  # fmt: skip
 
 
+def test_several_clauses_whose_conditions_are_columns(connect, table):
+    merge = table.alias("t").merge(connect.range(1, 3).alias("s"), "t.id = s.id")
+    for number in (1, 2):
+        merge = merge.whenMatchedUpdate(sf.col("t.n") == number, {"n": sf.lit(number * 100)})
+    merge.execute()
+    assert shown(table, "id", "n")[:3] == [(0, 0), (1, 100), (2, 200)]
+
+
+def test_columns_called_like_rows(connect, tmp_path):
+    path = str(tmp_path / "t")
+    alluvium.write(connect.sql("select id, if(id < 3, null, 'x') t from range(6)").coalesce(1), path)
+    table = DeltaTable.forPath(connect, path).alias("t")
+    source = connect.sql("select 4L id, cast(null as string) s union all select 5L, 'x' union all select 9L, null")
+    merge = table.merge(source.alias("s"), "t.id = s.id and s is null").whenMatchedUpdate(set={"t": "'new'"})
+    merge.whenNotMatchedInsert("s is null", {"id": "s.id"}).execute()
+    assert shown(table, "id", "t") == [(0, None), (1, None), (2, None), (3, "x"), (4, "new"), (5, "x"), (9, None)]
+    table.delete("t is null")
+    assert shown(table, "id") == [(3,), (4,), (5,)]
+
+
+def test_sources_with_a_name_twice(connect, table):
+    source = connect.sql("select 1L k, 'a' d, 'b' d, 7 n").alias("s")
+    table.alias("t").merge(source, "t.id = s.k").whenMatchedUpdate(set={"n": "s.n"}).execute()
+    assert shown(table, "id", "n")[1] == (1, 7)
+
+
+def test_columns_that_the_source_has_not(connect, table):
+    base = connect.sql("select id, 7 v from range(1, 4)")
+    made = base.withColumn("v", base["v"] + 1)
+    merge = table.alias("t").merge(made.alias("s"), "t.id = s.id")
+    with pytest.raises(InvalidRequest) as caught:
+        merge.whenMatchedUpdate(set={"n": base["v"]}).execute()
+    assert caught.value.code == "invalid-expression"
+    merge.whenMatchedUpdate(made["id"] == base["id"], {"n": made["v"]}).execute()
+    assert shown(table, "id", "n")[1] == (1, 8)
+
+
 def test_the_time_is_the_statements(connect, tmp_path):
     path = str(tmp_path / "t")
     alluvium.write(connect.sql("select id, timestamp'2020-01-01' at from range(4)").coalesce(1), path)
@@ -97,8 +134,9 @@ def test_the_time_is_the_statements(connect, tmp_path):
     table.update(set={"at": "current_timestamp()"})
     table.merge(connect.range(3, 5), "at < now()").whenNotMatchedBySourceDelete()  # nothing happens before execute
     assert len({r["at"] for r in alluvium.open(path).to_arrow().to_pylist()}) == 1
-    with pytest.raises(InvalidRequest, match="time"):
-        table.delete("at < 'now'")
+    for condition in ("at < 'now'", sf.col("at") < sf.call_function("now")):
+        with pytest.raises(InvalidRequest, match="time"):
+            table.delete(condition)
 
 
 def test_sources_are_computed_once(connect, table):
@@ -131,6 +169,9 @@ def test_schema_evolution_and_stars(connect, table):
         (lambda t: t.delete("max(id) > 1"), "invalid-expression"),
         (lambda t: t.delete("id in (select 1)"), "invalid-expression"),
         (lambda t: t.delete("id = "), "invalid-expression"),
+        (lambda t: t.delete("id = 1) or (id = 2"), "invalid-expression"),
+        (lambda t: t.update(set={"s": "5L, 'x'"}), "invalid-expression"),
+        (lambda t: t.update(set={"n": "(select 1)"}), "invalid-expression"),
         (lambda t: t.delete("explode(array(1)) = 1"), "invalid-expression"),
         (lambda t: t.update(set={"n": "nope"}), "invalid-expression"),
         (lambda t: t.update(set={"nope": "1"}), "unknown-column"),

@@ -92,6 +92,26 @@ class Binder:
     engine: bool = False
     rows: frozenset[str] = frozenset()
 
+    def ensure_no_row(self, found: tree.Column, schema: t.Struct) -> None:
+        """Refuses the name of rows without a member: alone it is a column that is called so, and no row.
+
+        Raises:
+            InvalidRequest: No rows have such a column.
+            NotUnderstood: Some have.
+        """
+        name = found.path[0]
+        if found.path[1:] or name not in self.rows:
+            return
+        rows = [f.type for f in schema.fields if f.name in self.rows and isinstance(f.type, t.Struct)]
+        if any(row.find(name) is not None for row in rows):
+            raise NotUnderstood(f"the name {name}, which is also that of rows")
+        raise InvalidRequest(
+            f"unknown column {name!r}: rows are called so",
+            code="unknown-column",
+            column=name,
+            hint=f"say which of their columns: {name}.column",
+        )
+
     def compare(self, op: str, left: tree.Expression, right: tree.Expression) -> tree.Expression:
         """A comparison with both sides in one type.
 

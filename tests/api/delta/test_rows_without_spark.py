@@ -219,6 +219,16 @@ def test_any_name_is_one(url: str, table: str, source: str) -> None:
     assert rows(url) == [{"id": 11}, {"id": 12}]
 
 
+def test_the_name_of_rows_alone_is_a_column_or_nothing(url: str) -> None:
+    alluvium.write(pa.table({"id": [1, 2], "t": [None, "x"]}), url)
+    named = table_of(url).alias("t")
+    merge = named.merge(pa.table({"id": [1], "u": ["y"]}), "t.id = s.id and s is null", "s").whenMatchedDelete()
+    assert refused(merge.execute).code == "unknown-column"
+    assert refused(lambda: named.delete("t is null")).code == "needs-spark"
+    named.delete("t.t is null")
+    assert rows(url) == [{"id": 2, "t": "x"}]
+
+
 def test_messages_show_times_that_python_does_not_know(url: str) -> None:
     made(url, "d date, s struct<x: date>", **{"delta.constraints.old": "d < date'2000-01-01' or s.x is not null"})
     late = pa.array([2_932_897], pa.date32())

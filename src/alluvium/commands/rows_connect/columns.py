@@ -8,7 +8,13 @@ from typing import Any
 
 from pyspark.sql import Column
 from pyspark.sql.connect.column import Column as ConnectColumn
-from pyspark.sql.connect.expressions import ColumnReference, Expression, SQLExpression, UnresolvedFunction
+from pyspark.sql.connect.expressions import (
+    CallFunction,
+    ColumnReference,
+    Expression,
+    SQLExpression,
+    UnresolvedFunction,
+)
 
 from alluvium.expr.sql.clocks import CLOCKS
 from alluvium.spark.scan.connect_lane.connect_sql import to_sql
@@ -64,6 +70,9 @@ def _asks(node: Expression) -> bool:
     if isinstance(node, SQLExpression):
         # A text may ask in any way.
         return any(clock in node._expr.casefold() for clock in CLOCKS)
+    if isinstance(node, CallFunction):
+        # It may be called with the schema that it is in.
+        return node._name.rpartition(".")[2].strip("`").casefold() in CLOCKS
     return isinstance(node, UnresolvedFunction) and node._name.casefold() in CLOCKS
 
 

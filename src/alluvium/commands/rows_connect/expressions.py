@@ -86,8 +86,7 @@ def steady(given: Column | str, names: Container[str], what: str) -> tuple[Colum
         raise unsteady(what, f" ({problem})") from None
     if isinstance(given, Column) and settled == text:
         return given, text
-    # The line ends a comment.
-    return sf.expr(f"({settled}\n)"), settled
+    return sf.expr(settled), settled
 
 
 def _names(tables: Mapping[str, Struct]) -> frozenset[str]:

@@ -120,7 +120,8 @@ class ServerMergeRows(MergeRows):
 
     def condition_text(self, clause: Clause, table: DataFrame | None = None) -> str | None:
         """The clause's condition for the history; None: it has none."""
-        condition = self.checked[self.clauses.index(clause)].condition
+        # Columns are not asked whether they are equal: what they answer is a column.
+        (condition,) = (c.condition for own, c in zip(self.clauses, self.checked, strict=True) if own is clause)
         return None if condition is None else condition.shown
 
     # -- rows ---------------------------------------------------------------------------------------------------------

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
+from pyspark.sql.connect.column import Column as ConnectColumn
 from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+from pyspark.sql.connect.expressions import ColumnReference
 from pyspark.sql.connect.plan import LogicalPlan, SubqueryAlias
 
 from alluvium.commands.merge.merge_source import NUMBER, MergeSource
@@ -18,9 +21,11 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import Field, Struct
+from alluvium.spark.jvm.failures import Unresolvable, analysis_problem
 from alluvium.spark.kept import keep_rows
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.connect_lane.connect_frame import plan_nodes
+from alluvium.spark.sessions.session import analysed
 from alluvium.spark.values.conversion import value_type
 
 #: The source's name in our own reading of expressions, where the caller gave it none.
@@ -52,11 +57,13 @@ class ServerSource(MergeSource):
         fields: Of the source.
         alias: The caller's name for it; None: it has none.
         frames: Numbers of the frames that it was made of: columns of the caller say by them whose they are.
+        given: The caller's frame.
     """
 
     fields: tuple[s.StructField, ...] = ()
     alias: str | None = None
     frames: frozenset[int] = frozenset()
+    given: ConnectFrame | None = None
 
     @property
     def outputs(self) -> list[Column]:
@@ -94,7 +101,24 @@ class ServerSource(MergeSource):
         first, *rest = parse_column_path(text)
         places = [n for n, f in enumerate(self.fields) if f.name.casefold() == first.casefold()]
         # Of several columns of one name the server says that they are.
-        return None if len(places) != 1 else ".".join((copy_of(places[0]), *map(quote, rest)))
+        if len(places) != 1:
+            return None
+        if self.given is not None and frame != self.given._plan._root_plan_id:
+            self._ensure_has(self.given, text, frame)
+        return ".".join((copy_of(places[0]), *map(quote, rest)))
+
+    @staticmethod
+    def _ensure_has(given: ConnectFrame, text: str, frame: int) -> None:
+        """Refuses a column of a frame that the source was made of, where another one came under its name."""
+        try:
+            analysed(given.select(ConnectColumn(ColumnReference(text, frame))))
+        except AnalysisException as error:
+            raise Unresolvable(
+                f"the source has not the column {text!r} of this frame: {analysis_problem(error)}",
+                code="invalid-expression",
+                column=text,
+                hint="take the column from the source itself, or call it by the source's alias",
+            ) from None
 
 
 def copy_of(place: int) -> str:
@@ -103,10 +127,10 @@ def copy_of(place: int) -> str:
 
 
 def with_copies(rows: DataFrame, fields: Sequence[s.StructField]) -> DataFrame:
-    """Rows with each of their columns a second time; those of a doubled name have none."""
-    folded = [f.name.casefold() for f in fields]
-    single = [n for n, name in enumerate(folded) if folded.count(name) == 1]
-    return rows.select("*", *(sf.col(quote(fields[n].name)).alias(copy_of(n)) for n in single))
+    """Rows with each of their columns a second time: found by its place, for several may have one name."""
+    copies = [copy_of(number) for number in range(len(fields))]
+    own = [sf.col(copy).alias(f.name) for copy, f in zip(copies, fields, strict=True)]
+    return rows.toDF(*copies).select(*own, *copies)
 
 
 def named(rows: DataFrame, alias: str | None) -> DataFrame:
@@ -139,4 +163,4 @@ def keep_server_source(source: DataFrame, snapshot: Snapshot) -> ServerSource:
     kept = named(keep_rows(numbered), alias)
     frames = frozenset(node._root_plan_id for node in plan_nodes(source))
     rows = kept.drop(NUMBER, *map(copy_of, range(len(fields))))
-    return ServerSource(rows, kept, reads, scope, fields, alias, frames)
+    return ServerSource(rows, kept, reads, scope, fields, alias, frames, source)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,6 +22,7 @@ from alluvium.schema.types import DataType
 from alluvium.spark.jvm.failures import Unresolvable, analysis_problem
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
+from alluvium.spark.scan.connect_lane.explained import analysed_tree, is_without_subquery
 from alluvium.spark.sessions.session import analysed
 from alluvium.spark.values.assign import Path
 from alluvium.spark.values.conversion import Misfit, Rules, conversion, value_type
@@ -106,9 +108,16 @@ def _types(rows: DataFrame, values: Mapping[Path, Asked], names: Mapping[Path, s
         selected = rows.select(*(asked.column.alias(names[path]) for path, asked in values.items()))
         found = {f.name: f.dataType for f in selected.schema.fields}
         # Neither an aggregate nor a window or a generator may stand in a filter.
-        analysed(rows.where(reduce(or_, (asked.column.isNull() for asked in values.values()))))
+        asking: Any = rows.where(reduce(or_, (asked.column.isNull() for asked in values.values())))
+        tree = analysed_tree(str(asking._explain_string(extended=True)))
     except (AnalysisException, ParseException) as error:
         raise _unusable(rows, values, error) from None
+    if tree is None or not is_without_subquery(tree, "Filter"):
+        raise Unresolvable(
+            f"{' or '.join(asked.what for asked in values.values())} cannot be used: subqueries are not supported",
+            code="invalid-expression",
+            hint="run the subquery first, or use a merge",
+        )
     return found
 
 

@@ -369,6 +369,7 @@ class _Reader:
         if self.binder.engine and len(names) > 1:
             readings = [p for p in readings if len(p.path) > _quoted_fields(parts)]
         if len(readings) == 1 and not self._may_be_within(parts, readings[0]):
+            self.binder.ensure_no_row(readings[0], self.schema)
             return readings[0]
         if readings or self.binder.engine:
             raise NotUnderstood(f"the name {'.'.join(names)}")
