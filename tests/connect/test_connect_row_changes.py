@@ -336,3 +336,25 @@ def test_deleted_rows_are_purged(connect, tmp_path):
     table.optimize().executePurge()
     assert alluvium.open(path).history(1)[0]["operation"] == "REORG"
     assert sorted(r["id"] for r in alluvium.open(path).to_arrow().to_pylist()) == [4, 5, 6, 7, 8, 9]
+
+
+def test_functions_of_the_session_are_not_taken_for_sparks(connect, table):
+    """Which one `upper` is, versions of Spark say differently: whole files must not go by the other one."""
+    connect.udf.register("upper", lambda text: "no")
+    try:
+        going = table.toDF().where("upper(b) = 'B1'").count()
+        table.delete("upper(b) = 'B1'")
+        assert table.toDF().count() == 6 - going
+        staying = table.toDF().where("not (upper(b) = 'no' and id = 2)").count()
+        table.delete("upper(b) = 'no' and id = 2")
+        assert table.toDF().count() == staying
+    finally:
+        connect.sql("DROP TEMPORARY FUNCTION upper")
+
+
+def test_names_that_two_could_have(connect, table):
+    frame = table.toDF()
+    with pytest.raises(InvalidRequest, match="both called"):
+        table.alias("x").merge(frame.alias("X"), "x.id = 1").whenMatchedDelete().execute()
+    with pytest.raises(InvalidRequest, match="one of the table's and one of the source's"):
+        table.merge(frame.where("id = 1"), frame["id"] == 1).whenMatchedDelete().execute()

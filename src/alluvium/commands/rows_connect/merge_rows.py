@@ -26,6 +26,7 @@ from alluvium.plan.merging import Action, When
 from alluvium.plan.ports import RowPlaces
 from alluvium.schema import types as t
 from alluvium.schema.types import Struct
+from alluvium.spark.jvm.failures import Unresolvable
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.scan.own_lane import read_own_lane
@@ -78,6 +79,12 @@ class ServerMergeRows(MergeRows):
         Raises:
             InvalidRequest: An expression does not resolve, or a column is unknown or does not fit.
         """
+        if self.name[-1].casefold() == self._coming.name.casefold():
+            raise Unresolvable(
+                f"the table and the source are both called {self._coming.name!r}",
+                code="ambiguous-name",
+                hint="give one of them another name by alias()",
+            )
         own, coming = no_rows(self.spark, schema, self.name[-1]), self._coming.no_rows
         visible = {When.MATCHED: own.join(coming), When.NOT_MATCHED: coming, When.NOT_MATCHED_BY_SOURCE: own}
         condition = self.condition if isinstance(self.condition, str) else self._coming.own_names(self.condition)
