@@ -260,6 +260,8 @@ def test_a_source_with_a_name_is_refused(streams) -> None:
 
 def test_a_table_behind_stream_in_sql_is_refused(streams) -> None:
     """It was told that a table is made inside of a script."""
+    if streams.spark.version.startswith("4.0."):
+        pytest.skip("the parser of Spark 4.0 does not know STREAM")
     streams.append("source", 0, 3)
     for text in (
         f"select * from stream delta.`{streams.path('source')}`",
