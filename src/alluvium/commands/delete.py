@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.layout import session_layout
+from alluvium.commands.layout import changed_target
 from alluvium.commands.own_reads import ensure_current, unpinned
 from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
@@ -21,8 +21,6 @@ from alluvium.commands.rows.row_changes import FirstPass, Purpose, RowChanges
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.rows.session_rules import may_mask
 from alluvium.commands.rows.verb import Verb, delete_metrics
-from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
 from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.rows.row_edits import live_counts
@@ -86,9 +84,7 @@ def _attempt(
     retry: RetryPolicy,
 ) -> Committed | Preview:
     with locating(snapshot.store, snapshot.version):
-        ensure_writable(snapshot.config)
-        ensure_removable(snapshot.config)
-        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry, layout=session_layout(spark))
+        target = changed_target(spark, snapshot, retry)
         rows = read_native(spark, DeltaSource(snapshot))
         with row_condition(rows, condition, "the condition of DELETE", name) as judged:
             shown = [judged.shown or "true"]

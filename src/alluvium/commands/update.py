@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.delete import TABLE
-from alluvium.commands.layout import session_layout
+from alluvium.commands.layout import changed_target
 from alluvium.commands.own_reads import ensure_current, unpinned
 from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
@@ -28,8 +28,6 @@ from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.rows.session_rules import change_policy, may_mask
 from alluvium.commands.rows.verb import Verb, update_metrics
 from alluvium.delta.features.columns.identity_columns import ensure_not_set
-from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import choose_candidates
 from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.view.snapshot import Snapshot
@@ -111,9 +109,7 @@ def _attempt(
     retry: RetryPolicy,
 ) -> Committed | Preview:
     with locating(snapshot.store, snapshot.version):
-        ensure_writable(snapshot.config)
-        ensure_removable(snapshot.config)
-        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry, layout=session_layout(spark))
+        target = changed_target(spark, snapshot, retry)
         rows = read_native(spark, DeltaSource(snapshot))
         with row_condition(rows, request.condition, "the condition of UPDATE", request.name) as judged:
             ensure_not_set(target.schema, assigned_columns(request.values, target.schema, request.name))

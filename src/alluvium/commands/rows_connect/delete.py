@@ -10,17 +10,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.delete import TABLE, apply_deletion
-from alluvium.commands.layout import session_layout
+from alluvium.commands.layout import changed_target
 from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.repeat import until_committed
 from alluvium.commands.rows.replace_rows import judged_rows
 from alluvium.commands.rows.row_changes import FirstPass, Purpose
 from alluvium.commands.rows.verb import Verb, delete_metrics
 from alluvium.commands.rows_connect.expressions import ServerCondition, no_rows, server_condition
-from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression, within
 from alluvium.plan.changes import Committed, Operation, Preview
 from alluvium.plan.ports import RowPlaces
@@ -64,9 +61,7 @@ def _attempt(
     retry: RetryPolicy,
 ) -> Committed | Preview:
     with locating(snapshot.store, snapshot.version):
-        ensure_writable(snapshot.config)
-        ensure_removable(snapshot.config)
-        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry, layout=session_layout(spark))
+        target = changed_target(spark, snapshot, retry)
         judged = table_condition(spark, snapshot, condition, name, "the condition of DELETE")
         shown = [judged.shown if judged is not None else "true"]
         operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)

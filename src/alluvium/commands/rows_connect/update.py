@@ -11,7 +11,7 @@ import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.layout import session_layout
+from alluvium.commands.layout import changed_target
 from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.new_values import default_values, generated, with_generated, without_made
@@ -24,8 +24,6 @@ from alluvium.commands.rows_connect.expressions import no_rows, steady
 from alluvium.commands.rows_connect.values import Asked, Stored, stored
 from alluvium.commands.update import UpdateRequest
 from alluvium.delta.features.columns.identity_columns import ensure_not_set
-from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import choose_candidates
 from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.view.snapshot import Snapshot
@@ -87,9 +85,7 @@ def _attempt(
     retry: RetryPolicy,
 ) -> Committed | Preview:
     with locating(snapshot.store, snapshot.version):
-        ensure_writable(snapshot.config)
-        ensure_removable(snapshot.config)
-        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry, layout=session_layout(spark))
+        target = changed_target(spark, snapshot, retry)
         name = request.name[-1]
         judged = table_condition(spark, snapshot, request.condition, name, "the condition of UPDATE")
         ensure_not_set(target.schema, assigned_columns(request.values, target.schema, request.name))
