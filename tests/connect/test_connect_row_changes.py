@@ -356,3 +356,15 @@ def test_names_that_two_could_have(connect, table):
         table.alias("x").merge(frame.alias("X"), "x.id = 1").whenMatchedDelete().execute()
     with pytest.raises(InvalidRequest, match="one of the table's and one of the source's"):
         table.merge(frame.where("id = 1"), frame["id"] == 1).whenMatchedDelete().execute()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_table_and_feed_tell_the_same_of_values_that_differ_each_time(connect, tmp_path, mode):
+    path = str(tmp_path / "t")
+    alluvium.write(connect.sql("select id, 'b' b from range(6)").coalesce(1), path, **MODES[mode], **KINDS["feed"])
+    DeltaTable.forPath(connect, path).update("id > 2", {"b": "uuid()"})
+    alluvium.write(connect.sql("select 1L id, uuid() b"), path, mode="overwrite", replaceWhere="id = 1")
+    now = {(r["id"], r["b"]) for r in alluvium.open(path).to_arrow().to_pylist() if r["b"] != "b"}
+    feed = alluvium.open(path).changes(1).to_pylist()
+    assert now == {(r["id"], r["b"]) for r in feed if r["_change_type"] in ("update_postimage", "insert")}
+    assert len(now) == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 from alluvium.spark.sessions.session import is_connect
@@ -33,8 +34,19 @@ def release_rows(rows: DataFrame) -> None:
     _free(lambda: rows._jdf.queryExecution().analyzed().rdd().unpersist(False))
 
 
+def persist_rows(rows: DataFrame) -> DataFrame:
+    """Rows of whole files, computed once: as compressed columns, for they are more than fit into memory.
+
+    Over Connect the server analyses each query anew, and so finds no rows in its cache that say something else each
+    time (`uuid()`): there they are kept as they are.
+    """
+    return keep_rows(rows) if is_connect(rows.sparkSession) else rows.persist(StorageLevel.MEMORY_AND_DISK)
+
+
 def unpersist_rows(rows: DataFrame) -> None:
-    """Frees what `DataFrame.persist` has kept."""
+    """Frees what `persist_rows` has kept."""
+    if is_connect(rows.sparkSession):
+        return
     _free(rows.unpersist)
 
 

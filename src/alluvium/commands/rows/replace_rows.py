@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -31,7 +30,7 @@ from alluvium.delta.write.write import CHANGE_TYPE, plan_change_files
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, EditRows, NewFiles, Replace, RowChangeMode
 from alluvium.plan.ports import RowPlaces
-from alluvium.spark.kept import unpersist_rows
+from alluvium.spark.kept import persist_rows, unpersist_rows
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.positions import KIND, MATCHED
@@ -151,7 +150,7 @@ class _FreshRows:
         recorded = changes.change_files
         # Readers of changes look at nothing else in a version that has change files: then these tell of new rows, too.
         records = is_recorded(self._target) and recorded is not None and recorded.num_rows > 0
-        df = self._rows.df.persist(StorageLevel.MEMORY_AND_DISK) if records else self._rows.df
+        df = persist_rows(self._rows.df) if records else self._rows.df
         try:
             written, footers, reached = self._write(df)
             if records and recorded is not None and written.num_rows:

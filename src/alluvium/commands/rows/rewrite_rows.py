@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from alluvium.commands.rows.row_changes import FirstPass, Purpose, is_recorded
 from alluvium.commands.rows.row_work import Edit, RowWork
 from alluvium.plan.changes import TOUCHED_FILES, ChangeKind, Committed, EditFigures, Preview
-from alluvium.spark.kept import unpersist_rows
+from alluvium.spark.kept import persist_rows, unpersist_rows
 from alluvium.spark.positions import KIND
 
 
@@ -54,8 +54,7 @@ class RewriteRows:
         records = is_recorded(work.target) and not is_whole and len(numbers) > 0
         if not records and not work.writes_apart:
             return work.commit(self._edit(rows, touched, copied, records=False))
-        # Rows of whole files, more than fit into memory: as compressed columns.
-        rows = rows.persist()
+        rows = persist_rows(rows)
         try:
             return work.commit(self._edit(rows, touched, copied, records=records))
         finally:
