@@ -19,9 +19,9 @@ import threading
 import time
 import xml.etree.ElementTree as ET
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,12 +83,13 @@ class Phase:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a phase went; `counts` are passed, failed (errors too), skipped."""
+    """How a phase went; `counts` are passed, failed (errors too), skipped; `modules` are seconds of each."""
 
     phase: Phase
     code: int
     seconds: float
     counts: tuple[int, int, int] = (0, 0, 0)
+    modules: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -168,6 +169,9 @@ LONG_FIRST = (
 )
 LANES = 2
 
+#: How many of the longest modules the summary names: where time can be saved.
+SHOWN_MODULES = 25
+
 _printing = threading.Lock()
 
 
@@ -183,6 +187,16 @@ def count(report: Path) -> tuple[int, int, int]:
         skipped += left_out
         passed += int(suite.get("tests", "0")) - bad - left_out
     return passed, failed, skipped
+
+
+def seconds_of_modules(report: Path) -> dict[str, float]:
+    """What each module of a JUnit XML report took, with what was set up for its tests."""
+    found: dict[str, float] = {}
+    for case in ET.parse(report).getroot().iter("testcase") if report.exists() else ():
+        # A test in a class has the class's name behind its module's.
+        module = ".".join(part for part in case.get("classname", "").split(".") if not part.startswith("Test"))
+        found[module] = found.get(module, 0.0) + float(case.get("time", "0"))
+    return found
 
 
 def place_of(phase: Phase) -> Path | None:
@@ -232,7 +246,7 @@ def run(phase: Phase, scratch: Path) -> Outcome:
         ).returncode
     with _printing:
         print(f"\n=== {phase.name} ===\n{output.read_text(errors='replace')}", flush=True)
-    return Outcome(phase, code, time.monotonic() - started, count(report))
+    return Outcome(phase, code, time.monotonic() - started, count(report), seconds_of_modules(report))
 
 
 def run_lanes(phases: Sequence[Phase], scratch: Path) -> list[Outcome]:
@@ -268,6 +282,11 @@ def summary(outcomes: Sequence[Outcome]) -> str:
         numbers = f"{passed:>6}  {failed:>6}  {skipped:>7}" if outcome.phase.is_pytest else " " * 23
         verdict = "FAILED" if outcome.failed else ""
         lines.append(f"{outcome.phase.name:<12}  {numbers}  {outcome.seconds:>7.1f}  {verdict}".rstrip())
+    longest = sorted(
+        ((seconds, module, o.phase.name) for o in outcomes for module, seconds in o.modules.items()), reverse=True
+    )
+    lines += ["", "longest modules                                             phase        seconds"]
+    lines += [f"{module:<58}  {phase:<12} {seconds:>7.1f}" for seconds, module, phase in longest[:SHOWN_MODULES]]
     # A phase without a count, or one that died before counting, stands as one result.
     passed = sum(o.counts[0] or (not o.phase.is_pytest and not o.failed) for o in outcomes)
     failed = sum(o.counts[1] or o.failed for o in outcomes)

@@ -138,6 +138,22 @@ def test_the_time_is_the_statements(connect, tmp_path):
             table.delete(condition)
 
 
+def test_the_time_beside_texts_that_are_read_in_another_way(connect, tmp_path):
+    """A column is no text: what its literals hold does not hang on how the session reads texts."""
+    path = str(tmp_path / "t")
+    made = connect.sql("select id, concat('it', chr(39), 's ', chr(92), 'n') s from range(3)")
+    alluvium.write(made.coalesce(1), path)
+    table = DeltaTable.forPath(connect, path)
+    is_past = sf.lit("2020-01-01").cast("timestamp") < sf.call_function("now")
+    connect.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        table.delete((sf.col("id") == 0) & (sf.col("s") == "it's \\n") & (sf.current_timestamp() > "2020-01-01"))
+        table.update(sf.col("s").endswith("\\n") & is_past & (sf.col("id") == 1), {"s": sf.lit("\\t'")})
+    finally:
+        connect.conf.unset("spark.sql.parser.escapedStringLiterals")
+    assert shown(table, "id", "s") == [(1, "\\t'"), (2, "it's \\n")]
+
+
 def test_sources_are_computed_once(connect, table):
     source = connect.sql("select id, uuid() u from range(4, 8)")
     named = source.withColumnRenamed("id", "k")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeGuard
 
 from pyspark.sql import Column
 from pyspark.sql.connect.column import Column as ConnectColumn
@@ -16,7 +16,7 @@ from pyspark.sql.connect.expressions import (
     UnresolvedFunction,
 )
 
-from alluvium.expr.sql.clocks import CLOCKS
+from alluvium.expr.sql.clocks import CLOCKS, UnsteadyText
 from alluvium.spark.scan.connect_lane.connect_sql import to_sql
 
 #: From a column's name, as it is written, and the number of the frame that it was taken from, to its name in a verb's
@@ -34,15 +34,27 @@ def renamed(column: Column, rename: Rename) -> Column:
     node = getattr(column, "_expr", None)
     if not isinstance(node, Expression):
         return column
-    found = _renamed(node, rename)
+    found = _changed(node, lambda part: _renamed(part, rename))
     return column if found is node else ConnectColumn(found)
 
 
-def _renamed(node: Expression, rename: Rename) -> Expression:
-    if isinstance(node, ColumnReference):
-        name = None if node._plan_id is None else rename(node._unparsed_identifier, node._plan_id)
-        return node if name is None else ColumnReference(name, None, node._is_metadata_column)
-    changed = {name: _member(value, rename) for name, value in vars(node).items()}
+def _renamed(node: Expression, rename: Rename) -> Expression | None:
+    if not isinstance(node, ColumnReference) or node._plan_id is None:
+        return None
+    name = rename(node._unparsed_identifier, node._plan_id)
+    return None if name is None else ColumnReference(name, None, node._is_metadata_column)
+
+
+def _changed(node: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
+    """A tree in which other nodes stand for some; what is in these is not looked at.
+
+    Args:
+        node: The tree.
+        change: From a node to another; None: it stays, and what is in it is asked for.
+    """
+    if (other := change(node)) is not None:
+        return other
+    changed = {name: _member(value, change) for name, value in vars(node).items()}
     if all(changed[name] is value for name, value in vars(node).items()):
         return node
     made = copy.copy(node)
@@ -50,36 +62,51 @@ def _renamed(node: Expression, rename: Rename) -> Expression:
     return made
 
 
-def _member(value: Any, rename: Rename) -> Any:
+def _member(value: Any, change: Callable[[Expression], Expression | None]) -> Any:
     """What is held by a node: another, several, or something else."""
     if isinstance(value, Expression):
-        return _renamed(value, rename)
+        return _changed(value, change)
     if isinstance(value, (list, tuple)):
-        members = [_member(each, rename) for each in value]
+        members = [_member(each, change) for each in value]
         return value if all(a is b for a, b in zip(members, value, strict=True)) else type(value)(members)
     return value
 
 
-def asks_for_time(column: Column) -> bool:
-    """Whether a column may be another in each query, because it asks for the time."""
+def settled(column: Column, settle: Callable[[str], str]) -> Column:
+    """The same expression with what `settle` makes of each part that may ask for the time: of SQL texts within, and of
+    functions.
+
+    The rest stays as the client holds it: as a text, a literal would be read by the session's own rules.
+
+    Args:
+        column: The expression.
+        settle: From an SQL text to the same at one moment; it may raise `UnsteadyText`.
+    """
     node = getattr(column, "_expr", None)
-    return isinstance(node, Expression) and any(map(_asks, _nodes(node)))
+    if not isinstance(node, Expression):
+        return column
+    found = _changed(node, lambda part: _settled(part, settle))
+    return column if found is node else ConnectColumn(found)
 
 
-def _asks(node: Expression) -> bool:
+def _settled(node: Expression, settle: Callable[[str], str]) -> Expression | None:
     if isinstance(node, SQLExpression):
-        # A text may ask in any way.
-        return any(clock in node._expr.casefold() for clock in CLOCKS)
-    if isinstance(node, CallFunction):
-        # It may be called with the schema that it is in.
-        return node._name.rpartition(".")[2].strip("`").casefold() in CLOCKS
-    return isinstance(node, UnresolvedFunction) and node._name.casefold() in CLOCKS
+        text = settle(node._expr)
+        return None if text == node._expr else SQLExpression(text)
+    if not _is_clock(node):
+        return None
+    given = [to_sql(ConnectColumn(each)) for each in node._args]
+    if None in given:
+        raise UnsteadyText(node._name)
+    call = f"{node._name}({', '.join(filter(None, given))})"
+    text = settle(call)
+    return None if text == call else SQLExpression(text)
 
 
-def _nodes(node: Any) -> Iterator[Expression]:
-    if isinstance(node, Expression):
-        yield node
-        node = list(vars(node).values())
-    if isinstance(node, (list, tuple)):
-        for each in node:
-            yield from _nodes(each)
+def _is_clock(node: Expression) -> TypeGuard[CallFunction | UnresolvedFunction]:
+    if not isinstance(node, (CallFunction, UnresolvedFunction)):
+        return False
+    # It may be called with the schema that it is in.
+    name = node._name.rpartition(".")[2].strip("`").casefold()
+    # With arguments the others are no clocks.
+    return name in CLOCKS and (not node._args or name == "current_time")

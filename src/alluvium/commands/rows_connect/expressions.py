@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.rows_connect.columns import asks_for_time, text_of
+from alluvium.commands.rows_connect.columns import settled, text_of
 from alluvium.commands.rows_here.names import Names
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.clocks import UnsteadyText
@@ -76,19 +76,18 @@ def steady(given: Column | str, names: Container[str], what: str) -> tuple[Colum
     """
     # Where nothing is carried out (`explain`) there is no statement, and no time.
     statement = current_statement()
-    text = given if isinstance(given, str) else text_of(given)
-    if text is None:
-        assert isinstance(given, Column)
-        if asks_for_time(given):
-            raise unsteady(what)
-        return given, None
+
+    def settle(text: str) -> str:
+        return text if statement is None else statement.at_moment(text, names)
+
     try:
-        settled = text if statement is None else statement.at_moment(text, names)
+        if isinstance(given, str):
+            text = settle(given)
+            return sf.expr(text), text
+        column = settled(given, settle)
     except UnsteadyText as problem:
         raise unsteady(what, f" ({problem})") from None
-    if isinstance(given, Column) and settled == text:
-        return given, text
-    return sf.expr(settled), settled
+    return column, text_of(column)
 
 
 def _names(tables: Mapping[str, Struct]) -> frozenset[str]:
