@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from model.values import Row, Tree, holds
+from model.values import Row, Tree, Value, holds
 
 #: The column that tells rows apart in the model; no two live rows have one value.
 ID = "id"
@@ -33,6 +33,8 @@ class Version:
     constraints: dict[str, Tree] = field(default_factory=dict)
     #: The primary key of a Paimon table.
     keys: tuple[str, ...] = ()
+    #: Of a Paimon table that orders rows of a key by a column: the greatest value there of a deleted row, by key.
+    deleted: dict[int, Value] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
         return self.properties.get(f"delta.{name}") == "true"

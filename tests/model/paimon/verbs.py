@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import alluvium
-from model.paimon.world import PaimonWorld, engine_of, evolves, is_keyed, merged
+from model.paimon.world import PaimonWorld, behind_deletions, engine_of, evolves, is_keyed, merged, with_deletions
 from model.state import ID, Bound, Column, Version
 from model.values import DECIMAL, NESTED, WIDER, Row, condition_sql, holds, random_condition
 from model.verbs import rows as r
@@ -65,7 +65,7 @@ REWRITES = frozenset({"APPEND", "OVERWRITE"})
 
 
 def _new(chance: random.Random, now: Version, keys: list[int]) -> dict[int, Row]:
-    return {key: r.new_row(chance, now, key) for key in keys}
+    return {key: behind_deletions(now, r.new_row(chance, now, key)) for key in keys}
 
 
 def append(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
@@ -123,8 +123,10 @@ def _as_paimon(now: Version, bound: Bound | None) -> PaimonBound | None:
         return None
     after = bound.after
     if is_keyed(now):
+        if any(behind_deletions(now, row) != row for key, row in after.rows.items() if key not in now.rows):
+            return None
         rows = {key: merged(now, now.rows.get(key), row) for key, row in after.rows.items()}
-        after = after.with_rows(rows)
+        after = with_deletions(now, after.with_rows(rows))
     gone = [key for key in now.rows if key not in after.rows]
     told = {"gone": gone, "updated": _shown(bound.after, bound.updated), "born": _shown(bound.after, bound.fresh)}
     call = {**bound.call, "edits": told}

@@ -62,21 +62,41 @@ def engine_of(now: Version) -> str:
     return now.properties.get("merge-engine", "deduplicate")
 
 
+def order_of(now: Version) -> str | None:
+    """The column by which rows of a key are newer, if not by when they came."""
+    return now.properties.get("sequence.field")
+
+
+def behind_deletions(now: Version, row: Row) -> Row:
+    """A new row as late as the deletion of its key: an older one is there only if a compaction dropped the deletion."""
+    order, past = order_of(now), now.deleted.get(row[ID])
+    return {**row, order: past} if order and row[ID] in now.deleted and rank(row.get(order)) < rank(past) else row
+
+
+def with_deletions(now: Version, after: Version) -> Version:
+    """The state after deletions, which stand in files until they are compacted away."""
+    if (order := order_of(now)) is None:
+        return after
+    gone = {key: row.get(order) for key, row in now.rows.items() if key not in after.rows}
+    known = {key: max(value, now.deleted.get(key, value), key=rank) for key, value in gone.items()}
+    return replace(after, deleted=now.deleted | known)
+
+
 def merged(now: Version, old: Row | None, new: Row) -> Row:
     """What becomes of a row of keys when another of its key comes."""
     if old is None:
         return new
     engine = engine_of(now)
     if engine == "deduplicate":
-        order = now.properties.get("sequence.field")
-        return old if order and _rank(new.get(order)) < _rank(old.get(order)) else new
+        order = order_of(now)
+        return old if order and rank(new.get(order)) < rank(old.get(order)) else new
     given = {key: new.get(key) if new.get(key) is not None else old.get(key) for key in {*old, *new}}
     if engine == "aggregation":
         given["n"] = _sum(old.get("n"), new.get("n"))
     return {**given, ID: new[ID]}
 
 
-def _rank(value: Value) -> tuple[bool, Any]:
+def rank(value: Value) -> tuple[bool, Any]:
     """Nulls are least."""
     return (value is not None, 0 if value is None else Decimal(value))
 
