@@ -98,6 +98,8 @@ def connect() -> Iterator[SparkSession]:
         .config("spark.driver.memory", "2g")
         .getOrCreate()
     )
+    # The server is this process's own.
+    jvm.lighten(importlib.import_module("pyspark").SparkContext._active_spark_context)
     yield session
     session.stop()
     monkeypatch.undo()
@@ -134,5 +136,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    jvm.lighten(session.sparkContext)
     yield session
     session.stop()

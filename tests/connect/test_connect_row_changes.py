@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from row_verbs import KINDS, SOURCE, VERBS, changes, kept_ids, make_begun, rows, told
+from templates import copy_of
 
 import alluvium
 from alluvium import DeltaTable
@@ -51,8 +52,12 @@ def test_kinds_are_all_played():
 @pytest.fixture(params=MODES)
 def table(request, connect, tmp_path) -> DeltaTable:
     path = str(tmp_path / "t")
-    new = "select id, cast(id as int) n, concat('b', id) b, named_struct('x', id, 'y', 'q') s from range(6)"
-    alluvium.write(connect.sql(new).coalesce(1), path, **MODES[request.param])
+    rows = "select id, cast(id as int) n, concat('b', id) b, named_struct('x', id, 'y', 'q') s from range(6)"
+
+    def make(new: str) -> None:
+        alluvium.write(connect.sql(rows).coalesce(1), new, **MODES[request.param])
+
+    copy_of((__name__, request.param), path, make)
     return DeltaTable.forPath(connect, path)
 
 

@@ -24,7 +24,9 @@ import jvm
 def delta():
     # Its VACUUM lists a handful of files by as many tasks as this says: 10,000, if nobody says otherwise.
     listing = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
-    return delta_session(**{"spark.buffer.pageSize": jvm.PAGE_BYTES, **jvm.INTERPRETED, **listing})
+    spark = delta_session(**{"spark.buffer.pageSize": jvm.PAGE_BYTES, **jvm.INTERPRETED, **listing})
+    jvm.lighten(spark.sparkContext)
+    return spark
 
 
 def new_session():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from templates import copy_of
+
 import alluvium
 from alluvium import DeltaTable
 
@@ -13,14 +15,18 @@ MODES = {"rewrite": {}, "mask": {"delta.enableDeletionVectors": "true"}}
 
 def make(spark, path: str, properties: dict[str, str], rows: int = 20) -> DeltaTable:
     """`id` from 0, `p` = id % 2 (the partition), `v` = "v" + id; a file a partition."""
+    copy_of((__name__, *properties.items(), rows), path, lambda new: _make(spark, new, properties, rows))
+    return DeltaTable.forPath(spark, path)
+
+
+def _make(spark, path: str, properties: dict[str, str], rows: int) -> None:
     builder = DeltaTable.create(spark).location(path).addColumn("id", "long").addColumn("p", "int")
     builder = builder.addColumn("v", "string").partitionedBy("p")
     for key, value in properties.items():
         builder = builder.property(key, value)
-    table = builder.execute()
+    builder.execute()
     df = spark.range(rows).selectExpr("id", "cast(id % 2 as int) as p", "concat('v', id) as v")
     alluvium.write(df.coalesce(1), path, mode="append")
-    return table
 
 
 def last(path: str, key: str) -> list[dict]:

@@ -14,6 +14,7 @@ from pyspark import InheritableThread
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from templates import copy_of
 
 import alluvium
 from alluvium import DeltaTable
@@ -34,13 +35,15 @@ def ids(df: DataFrame) -> list[int]:
 
 
 def made(spark: SparkSession, url: str, *, count: int = 3, **properties: str) -> DeltaTable:
-    named = {key.replace("_", "."): value for key, value in properties.items()}
-    builder = DeltaTable.create(spark).location(url).addColumn("id", "long")
-    for name, value in named.items():
-        builder = builder.property(name, value)
-    table = builder.execute()
-    alluvium.write(spark.range(count).coalesce(1), url, mode="append")
-    return table
+    def make(path: str) -> None:
+        builder = DeltaTable.create(spark).location(path).addColumn("id", "long")
+        for key, value in properties.items():
+            builder = builder.property(key.replace("_", "."), value)
+        builder.execute()
+        alluvium.write(spark.range(count).coalesce(1), path, mode="append")
+
+    copy_of((__name__, count, *properties.items()), url, make)
+    return DeltaTable.forPath(spark, url)
 
 
 def append(spark: SparkSession, url: str, *values: int) -> None:

@@ -1,6 +1,7 @@
 """Overwrites of the rows that new ones meet: the options replaceUsing and replaceOn."""
 
 import pytest
+from templates import copy_of
 
 import alluvium
 from alluvium.errors import InvalidRequest, NotFound
@@ -15,7 +16,11 @@ SCHEMA = "a int, b string, c int"
 def table(spark, tmp_path, request):
     path = str(tmp_path / "t")
     options = {"delta.enableDeletionVectors": str(request.param == "masked").lower()}
-    alluvium.write(spark.createDataFrame(OLD, SCHEMA).repartitionByRange(2, "a"), path, **options)
+
+    def make(new: str) -> None:
+        alluvium.write(spark.createDataFrame(OLD, SCHEMA).repartitionByRange(2, "a"), new, **options)
+
+    copy_of((__name__, request.param), path, make)
     return path
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from dml_tables import last
 from pyspark.sql import SparkSession
+from templates import copy_of
 
 import alluvium
 from alluvium import DeltaTable
@@ -47,14 +48,15 @@ def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
 
 
 def made(spark: SparkSession, path: Path, vectors: str = "true") -> str:
-    table = f"delta.`{path}`"
-    spark.sql(
-        f"create table {table} (id int, v int) using delta tblproperties ('delta.enableDeletionVectors' = '{vectors}')"
-    )
-    spark.range(10).selectExpr("cast(id as int) id", "0 v").coalesce(1).write.format("delta").mode("append").save(
-        str(path)
-    )
-    return table
+    properties = f"'delta.enableDeletionVectors' = '{vectors}'"
+
+    def make(new: str) -> None:
+        spark.sql(f"create table delta.`{new}` (id int, v int) using delta tblproperties ({properties})")
+        rows = spark.range(10).selectExpr("cast(id as int) id", "0 v").coalesce(1)
+        rows.write.format("delta").mode("append").save(new)
+
+    copy_of((__name__, vectors), path, make)
+    return f"delta.`{path}`"
 
 
 @pytest.mark.parametrize("verb", STATEMENTS)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from templates import copy_of
 
 import alluvium
 from alluvium.commands.paimon import compact
@@ -30,10 +31,14 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]] = {
 
 def make(spark: Any, url: str, keys: tuple[str, ...] = (), parted: tuple[str, ...] = (), **options: str) -> PaimonTable:
     fields = [DataField(0, name, parse_type(kind)) for name, kind in (("k", "INT"), ("s", "STRING"), ("p", "STRING"))]
-    table = PaimonTable.create(url, fields, parted, keys, options)
     rows = spark.range(12).selectExpr("cast(id as int) k", "concat('s', id) s", "if(id % 2 = 0, 'x', 'y') p")
-    alluvium.write(rows.coalesce(1), url, mode="append", format="paimon")
-    return table
+
+    def begin(new: str) -> None:
+        PaimonTable.create(new, fields, parted, keys, options)
+        alluvium.write(rows.coalesce(1), new, mode="append", format="paimon")
+
+    copy_of((__name__, keys, parted, *options.items()), url, begin)
+    return PaimonTable.forPath(url)
 
 
 def news(spark: Any) -> DataFrame:
