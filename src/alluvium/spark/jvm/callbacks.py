@@ -8,6 +8,7 @@ query, so that a long session would run out of files.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -25,13 +26,19 @@ class _Caller:
     connection: JavaObject
 
 
-_callers: WeakKeyDictionary[JavaGateway, list[_Caller]] = WeakKeyDictionary()
+#: How many of those that are known each new one asks after, of the latest and of the oldest: the threads of a pool live
+#: on, and to ask after all of them would cost a query more round trips the more have been before it.
+_ASKED_AFTER = 2
+
+_callers: WeakKeyDictionary[JavaGateway, deque[_Caller]] = WeakKeyDictionary()
+#: py4j's own ends in the JVM.
+_clients: WeakKeyDictionary[JavaGateway, JavaObject] = WeakKeyDictionary()
 _changing = threading.Lock()
 _here = threading.local()
 
 
 def know_caller(java: Java) -> None:
-    """Remembers which thread of the JVM this thread answers, and frees what is kept for those that have ended.
+    """Remembers which thread of the JVM this thread answers, and frees what is kept for some that have ended.
 
     To be called from within a callback; the second time in a thread it does nothing.
     """
@@ -43,16 +50,22 @@ def know_caller(java: Java) -> None:
     own = client.get_thread_connection() if hasattr(client, "get_thread_connection") else None
     if own is None or own.initiated_from_client:
         return
-    python = py4j.java_gateway.JavaObject("GATEWAY_SERVER", client).getCallbackClient()
-    caller = _Caller(java.jvm.java.lang.Thread.currentThread(), python.getPerThreadConnection())
+    python = _clients.get(java.gateway)
+    if python is None:
+        entry = py4j.java_gateway.JavaObject("GATEWAY_SERVER", client)
+        python = _clients[java.gateway] = entry.getCallbackClient()
+    caller = _Caller(java.current_thread(), python.getPerThreadConnection())
     with _changing:
-        known = _callers.pop(java.gateway, [])
-    kept = [caller]
-    for one in known:
+        known = _callers.setdefault(java.gateway, deque())
+        oldest = [known.popleft() for _ in range(min(_ASKED_AFTER, len(known)))]
+        latest = [known.pop() for _ in range(min(_ASKED_AFTER, len(known)))]
+    kept = []
+    # The oldest go behind those that have waited for longer, and come before what has just been met.
+    for one in (*oldest, *reversed(latest)):
         if one.thread.isAlive():
             kept.append(one)
         else:
             python.connectionStopped(one.connection)
             one.connection.shutdown()
     with _changing:
-        _callers.setdefault(java.gateway, []).extend(kept)
+        known.extend((*kept, caller))

@@ -41,6 +41,9 @@ class Java:
     jvm: JavaObject
     array_list: JavaObject
     hash_map: JavaObject
+    map_of: JavaObject
+    copies: JavaObject
+    current_thread: JavaObject
     array_writable: JavaObject
     arrays: Statics
     array_access: Statics
@@ -141,6 +144,9 @@ def _look_up(gateway: JavaGateway) -> Java:
         jvm=jvm,
         array_list=jvm.java.util.ArrayList,
         hash_map=jvm.java.util.HashMap,
+        map_of=jvm.java.util.Map.of,
+        copies=jvm.java.util.Collections.nCopies,
+        current_thread=jvm.java.lang.Thread.currentThread,
         array_writable=hadoop.io.ArrayWritable,
         arrays=Statics(jvm.java.util.Arrays),
         array_access=Statics(jvm.java.lang.reflect.Array),
