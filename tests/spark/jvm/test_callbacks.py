@@ -48,6 +48,7 @@ def test_threads_that_live_on_are_not_all_asked_after(
         assert read_native(spark, source).where(f"id >= {turn}").count() == 10 - turn
         looks = [command for command in asked if "\nisAlive\n" in command]
         threads.update(looks)
-        most = max(most, len(looks) - 4 * sum("\ncurrentThread\n" in command for command in asked))
+        new, ended = (sum(f"\n{name}\n" in command for command in asked) for name in ("currentThread", "shutdown"))
+        most = max(most, len(looks) - ended - 4 * new)
     assert len(threads) > 4, "no new thread has called: the query tells nothing"
     assert most <= 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -26,8 +27,8 @@ class _Caller:
     connection: JavaObject
 
 
-#: How many of those that are known each new one asks after, of the latest and of the oldest: the threads of a pool live
-#: on, and to ask after all of them would cost a query more round trips the more have been before it.
+#: How many that live on each new one asks after, of the latest and of the oldest: those of a pool do, for a minute, and
+#: to ask after all of them would cost a query more round trips the more have been before it.
 _ASKED_AFTER = 2
 
 _callers: WeakKeyDictionary[JavaGateway, deque[_Caller]] = WeakKeyDictionary()
@@ -38,7 +39,7 @@ _here = threading.local()
 
 
 def know_caller(java: Java) -> None:
-    """Remembers which thread of the JVM this thread answers, and frees what is kept for some that have ended.
+    """Remembers which thread of the JVM this thread answers, and frees what is kept for those that have ended.
 
     To be called from within a callback; the second time in a thread it does nothing.
     """
@@ -57,15 +58,23 @@ def know_caller(java: Java) -> None:
     caller = _Caller(java.current_thread(), python.getPerThreadConnection())
     with _changing:
         known = _callers.setdefault(java.gateway, deque())
-        oldest = [known.popleft() for _ in range(min(_ASKED_AFTER, len(known)))]
-        latest = [known.pop() for _ in range(min(_ASKED_AFTER, len(known)))]
-    kept = []
     # The oldest go behind those that have waited for longer, and come before what has just been met.
-    for one in (*oldest, *reversed(latest)):
+    oldest, latest = _living(python, known, known.popleft), _living(python, known, known.pop)
+    with _changing:
+        known.extend((*oldest, *reversed(latest), caller))
+
+
+def _living(python: JavaObject, known: deque[_Caller], take: Callable[[], _Caller]) -> list[_Caller]:
+    """The next few threads that live, taken out; what is kept for those before them, which have ended, is freed."""
+    found: list[_Caller] = []
+    while len(found) < _ASKED_AFTER:
+        with _changing:
+            if not known:
+                break
+            one = take()
         if one.thread.isAlive():
-            kept.append(one)
+            found.append(one)
         else:
             python.connectionStopped(one.connection)
             one.connection.shutdown()
-    with _changing:
-        known.extend((*kept, caller))
+    return found
