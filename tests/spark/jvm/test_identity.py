@@ -51,3 +51,14 @@ def test_all_else_reaches_python(spark):
     assert inner.called == [41]
     with pytest.raises(Py4JJavaError, match="no such value"):
         identified(java, Failing(), FUNCTION, "a table", 7).apply(1)
+
+
+def test_what_is_the_same_each_time_is_answered_without_python(spark):
+    java = java_of(spark)
+    inner = Counting()
+    other = identified(java, Counting(), FUNCTION, "another", 7)
+    # Of `compose`, which is the interface's own, the class knows nothing.
+    function = identified(java, inner, FUNCTION, "a table", 7, {"compose": other, "apply": 5})
+    assert function.compose(None).equals(other)
+    assert function.apply(41) == 5
+    assert inner.called == []

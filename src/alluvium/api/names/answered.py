@@ -66,12 +66,13 @@ def table_named(spark: SparkSession, asked: AskedTable) -> JavaObject | None:
         UnsupportedFeature: The table needs something that is not implemented.
         InvalidRequest: `VERSION AS OF` a text that is no version.
     """
-    entry, known = _entry(spark, asked), None
+    names_path = _names_path(spark, asked)
+    entry, known = None if names_path else _entry(spark, asked), None
     if entry is not None:
         if entry.table.provider not in PROVIDERS:
             return None
         provider, url, known = entry.table.provider, entry.table.location, entry
-    elif _names_path(spark, asked):
+    elif names_path:
         provider, url = asked.namespace[0].casefold(), asked.name
     else:
         return None
@@ -112,7 +113,9 @@ def _names_path(spark: SparkSession, asked: AskedTable) -> bool:
     """Whether ``delta.`/path` `` is asked for. A database of that name has what is called so."""
     if len(asked.namespace) != 1 or asked.namespace[0].casefold() not in PROVIDERS:
         return False
-    return is_path(asked.name) or not has_database(spark, asked.namespace[0])
+    if not has_database(spark, asked.namespace[0]):
+        return True
+    return is_path(asked.name) and _entry(spark, asked) is None
 
 
 def _point(provider: str, asked: AskedTable) -> dict[str, Any]:

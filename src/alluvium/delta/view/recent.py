@@ -20,7 +20,7 @@ from alluvium.storage.store import Store
 
 #: How much all of them may hold, in bytes of their lists of files; and how many they may be.
 MAX_BYTES = 512 << 20
-MAX_SNAPSHOTS = 16
+MAX_SNAPSHOTS = 64
 #: One that nobody asked for in this time is let go when the next one comes.
 MAX_IDLE_S = 900.0
 #: Files that changed so shortly before they were listed are not known by their time: a table that is dropped and made

@@ -8,6 +8,8 @@ query, so that a long session would run out of files.
 from __future__ import annotations
 
 import threading
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -25,7 +27,13 @@ class _Caller:
     connection: JavaObject
 
 
-_callers: WeakKeyDictionary[JavaGateway, list[_Caller]] = WeakKeyDictionary()
+#: How many that live on each new one asks after, of the latest and of the oldest: those of a pool do, for a minute, and
+#: to ask after all of them would cost a query more round trips the more have been before it.
+_ASKED_AFTER = 2
+
+_callers: WeakKeyDictionary[JavaGateway, deque[_Caller]] = WeakKeyDictionary()
+#: py4j's own ends in the JVM.
+_clients: WeakKeyDictionary[JavaGateway, JavaObject] = WeakKeyDictionary()
 _changing = threading.Lock()
 _here = threading.local()
 
@@ -43,16 +51,30 @@ def know_caller(java: Java) -> None:
     own = client.get_thread_connection() if hasattr(client, "get_thread_connection") else None
     if own is None or own.initiated_from_client:
         return
-    python = py4j.java_gateway.JavaObject("GATEWAY_SERVER", client).getCallbackClient()
-    caller = _Caller(java.jvm.java.lang.Thread.currentThread(), python.getPerThreadConnection())
+    python = _clients.get(java.gateway)
+    if python is None:
+        entry = py4j.java_gateway.JavaObject("GATEWAY_SERVER", client)
+        python = _clients[java.gateway] = entry.getCallbackClient()
+    caller = _Caller(java.current_thread(), python.getPerThreadConnection())
     with _changing:
-        known = _callers.pop(java.gateway, [])
-    kept = [caller]
-    for one in known:
+        known = _callers.setdefault(java.gateway, deque())
+    # The oldest go behind those that have waited for longer, and come before what has just been met.
+    oldest, latest = _living(python, known, known.popleft), _living(python, known, known.pop)
+    with _changing:
+        known.extend((*oldest, *reversed(latest), caller))
+
+
+def _living(python: JavaObject, known: deque[_Caller], take: Callable[[], _Caller]) -> list[_Caller]:
+    """The next few threads that live, taken out; what is kept for those before them, which have ended, is freed."""
+    found: list[_Caller] = []
+    while len(found) < _ASKED_AFTER:
+        with _changing:
+            if not known:
+                break
+            one = take()
         if one.thread.isAlive():
-            kept.append(one)
+            found.append(one)
         else:
             python.connectionStopped(one.connection)
             one.connection.shutdown()
-    with _changing:
-        _callers.setdefault(java.gateway, []).extend(kept)
+    return found

@@ -178,6 +178,8 @@ def _padded_column(java: Java, call: JavaObject) -> JavaObject | None:
 
 def meaning_of(java: Java, conditions: list[JavaObject]) -> tuple[str, ...]:
     """Equal for conditions that mean the same, under the settings under which they were resolved."""
+    if not conditions:
+        return ()
     settings = java.sql_conf.get()
     around = (str(settings.sessionLocalTimeZone()), str(settings.legacyTimeParserPolicy()))
     # The text does not tell whether a cast fails, or in which zone; Catalyst's hash does.

@@ -41,13 +41,16 @@ class Java:
     jvm: JavaObject
     array_list: JavaObject
     hash_map: JavaObject
+    map_of: JavaObject
+    copies: JavaObject
+    current_thread: JavaObject
     array_writable: JavaObject
     arrays: Statics
     array_access: Statics
     byte_array_input: JavaObject
     data_input: JavaObject
     inflater_input: JavaObject
-    system: JavaObject
+    system: Statics
     pattern: JavaObject
     between: JavaObject
     array_seq: Statics
@@ -63,9 +66,10 @@ class Java:
     bind_references: Statics
     attribute_seq: JavaObject
     data_type_utils: JavaObject
-    partition_directory: JavaObject
+    partition_directory: Statics
     internal_row: JavaObject
     empty_row: JavaObject
+    one_empty_row: JavaObject
     parquet_format: JavaObject
     orc_format: JavaObject
     hadoop_relation: JavaObject
@@ -141,13 +145,16 @@ def _look_up(gateway: JavaGateway) -> Java:
         jvm=jvm,
         array_list=jvm.java.util.ArrayList,
         hash_map=jvm.java.util.HashMap,
+        map_of=jvm.java.util.Map.of,
+        copies=jvm.java.util.Collections.nCopies,
+        current_thread=jvm.java.lang.Thread.currentThread,
         array_writable=hadoop.io.ArrayWritable,
         arrays=Statics(jvm.java.util.Arrays),
         array_access=Statics(jvm.java.lang.reflect.Array),
         byte_array_input=jvm.java.io.ByteArrayInputStream,
         data_input=jvm.java.io.DataInputStream,
         inflater_input=jvm.java.util.zip.InflaterInputStream,
-        system=jvm.java.lang.System,
+        system=Statics(jvm.java.lang.System),
         pattern=jvm.java.util.regex.Pattern,
         array_seq=Statics(jvm.scala.collection.immutable.ArraySeq),
         between=jvm.java.util.regex.Pattern.compile(_BETWEEN),
@@ -163,9 +170,10 @@ def _look_up(gateway: JavaGateway) -> Java:
         bind_references=Statics(catalyst.expressions.BindReferences),
         attribute_seq=getattr(catalyst.expressions, "package$AttributeSeq"),
         data_type_utils=catalyst.types.DataTypeUtils,
-        partition_directory=sources.PartitionDirectory,
+        partition_directory=Statics(sources.PartitionDirectory),
         internal_row=catalyst.InternalRow,
         empty_row=catalyst.InternalRow.empty(),
+        one_empty_row=_array_of(gateway, catalyst.InternalRow, catalyst.InternalRow.empty()),
         parquet_format=sources.parquet.ParquetFileFormat,
         orc_format=sources.orc.OrcFileFormat,
         hadoop_relation=sources.HadoopFsRelation,
@@ -190,14 +198,26 @@ def _look_up(gateway: JavaGateway) -> Java:
         compute_current_time=Statics(catalyst.optimizer.ComputeCurrentTime),
         special_datetime_values=Statics(catalyst.optimizer.SpecialDatetimeValues),
         observers=_observers_field(jvm),
-        folding_rules=(
-            Statics(catalyst.optimizer.NullPropagation),
-            Statics(catalyst.optimizer.ConstantFolding),
-            Statics(catalyst.optimizer.UnwrapCastInBinaryComparison),
-            Statics(catalyst.optimizer.BooleanSimplification),
-            Statics(catalyst.optimizer.SimplifyCasts),
-        ),
+        folding_rules=_folding_rules(catalyst.optimizer),
     )
+
+
+def _folding_rules(optimizer: JavaObject) -> tuple[Statics, ...]:
+    rules = (
+        optimizer.NullPropagation,
+        optimizer.ConstantFolding,
+        optimizer.UnwrapCastInBinaryComparison,
+        optimizer.BooleanSimplification,
+        optimizer.SimplifyCasts,
+    )
+    return tuple(map(Statics, rules))
+
+
+def _array_of(gateway: JavaGateway, of: JavaObject, item: JavaObject) -> JavaObject:
+    """A Java array of one object."""
+    array = gateway.new_array(of, 1)
+    array[0] = item
+    return array
 
 
 def _observers_field(jvm: JVMView) -> JavaObject | None:

@@ -71,6 +71,8 @@ def make_rows(spark: SparkSession, java: Java, groups: FileGroups, schema: Struc
     Spark itself converts them, from Arrow, into the rows of a `LocalRelation`: what it makes of a small local table.
     """
     count = len(groups)
+    if count == 1 and not schema.fields:
+        return java.one_empty_row
     rows = java.gateway.new_array(java.internal_row, count)
     if not schema.fields:
         for index in range(count):

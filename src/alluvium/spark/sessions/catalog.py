@@ -10,6 +10,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -101,11 +102,13 @@ class FoundEntry:
     Attributes:
         table: What it says.
         java: The object.
+        asked: By which the catalog was asked for it.
         shown: What others have made of the object, for as long as the catalog has it.
     """
 
     table: CatalogTable
     java: JavaObject
+    asked: JavaObject = field(compare=False)
     shown: dict[str, Any] = field(default_factory=dict, compare=False)
 
 
@@ -121,6 +124,12 @@ def find_entry(spark: SparkSession, parts: tuple[str, ...]) -> FoundEntry | None
 
 def entry_within(spark: SparkSession, database: str, name: str) -> FoundEntry | None:
     """The entry of a name in a database of the session's own catalog."""
+    with _changing:
+        kept = _entries.setdefault(spark, OrderedDict()).get((database, name))
+    if kept is not None:
+        # One round trip for what is mostly there; where it is not, the others say so.
+        with suppress(PySparkException, Py4JJavaError):
+            return _as_kept(spark, session_catalog(spark).getTableMetadata(kept.asked), kept.asked, (database, name))
     java = java_of(spark)
     return _found(spark, java.table_identifier(name, java.option.apply(database)), (database, name))
 
@@ -135,13 +144,17 @@ def _found(spark: SparkSession, identifier: JavaObject, key: tuple[str, str]) ->
     catalog = session_catalog(spark)
     if not catalog.tableExists(identifier):
         return None
-    entry = catalog.getTableMetadata(identifier)
+    return _as_kept(spark, catalog.getTableMetadata(identifier), identifier, key)
+
+
+def _as_kept(spark: SparkSession, entry: JavaObject, identifier: JavaObject, key: tuple[str, str]) -> FoundEntry:
+    """What is known of an entry, if the catalog has an equal one still."""
     with _changing:
         known = _entries.setdefault(spark, OrderedDict())
         kept = known.get(key)
     if kept is not None and entry.equals(kept.java):
         return kept
-    found = _taken_apart(spark, entry)
+    found = _taken_apart(spark, entry, identifier)
     with _changing:
         known[key] = found
         known.move_to_end(key)
@@ -150,11 +163,11 @@ def _found(spark: SparkSession, identifier: JavaObject, key: tuple[str, str]) ->
     return found
 
 
-def _taken_apart(spark: SparkSession, entry: JavaObject) -> FoundEntry:
+def _taken_apart(spark: SparkSession, entry: JavaObject, identifier: JavaObject) -> FoundEntry:
     provider = str(entry.provider().get()).lower() if entry.provider().isDefined() else ""
     is_managed = str(entry.tableType().name()) == "MANAGED"
     location = _path_text(spark, entry.location()) if entry.storage().locationUri().isDefined() else ""
-    return FoundEntry(CatalogTable(_parts_of(entry.identifier()), location, provider, is_managed), entry)
+    return FoundEntry(CatalogTable(_parts_of(entry.identifier()), location, provider, is_managed), entry, identifier)
 
 
 def ensure_nameable(spark: SparkSession, name: str) -> None:

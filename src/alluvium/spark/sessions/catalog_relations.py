@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -82,32 +82,47 @@ class PutTable:
 
     Attributes:
         table: A `V1Table`.
+        number: Which of all that were put.
         name: Under which its plan stands in the session catalog's cache.
         plan: The plan.
-        put_s: When it was put there.
         is_plain: Whether it is no more than a relation and its columns, into which no setting of the session went.
     """
 
     table: JavaObject
+    number: int
     name: JavaObject
     plan: JavaObject
-    put_s: float
     is_plain: bool
 
 
 def stands(spark: SparkSession, put: PutTable) -> bool:
     """Whether Spark still finds a table's rows, and will for the statement that asks now: the cache is anybody's to
-    clear, and what is older we drop.
+    clear, and what nobody has asked for in a while we drop.
     """
-    is_young = time.monotonic() < put.put_s + _KEPT_SECONDS / 2
-    return is_young and session_catalog(spark).getCachedTable(put.name) is not None
+    now = time.monotonic()
+    with _changing:
+        names = _put_names.get(java_of(spark).gateway, OrderedDict())
+        known = names.get(place := _place_of(put.number))
+        if known is None or known.number != put.number:
+            return False
+        is_old = now >= known.put_s + _KEPT_SECONDS / 2
+        # Before Spark is asked: nobody drops it from now on.
+        names[place] = replace(known, used_s=now, put_s=now if is_old else known.put_s)
+        names.move_to_end(place)
+    catalog = session_catalog(spark)
+    if catalog.getCachedTable(put.name) is None:
+        return False
+    if is_old:
+        # Spark's own cache may be set to let go what was put there some time ago.
+        catalog.cacheTable(put.name, put.plan)
+    return True
 
 
 def table_of(spark: SparkSession, rows: DataFrame, entry: TableEntry) -> PutTable:
     """A `V1Table` that Spark will read as these rows."""
     java = java_of(spark)
-    # Not the first one, which is the catalog's own name: REFRESH TABLE means it.
-    catalog_name = spelling(next(_numbers) % (2**_LETTERS - 1) + 1)
+    number = _free_number(java)
+    catalog_name = spelling(_place_of(number))
     shown, once = _described(spark, entry, catalog_name)
     # Always a projection: an INSERT that is not seen by our front would write its files into a bare relation.
     analysed = rows._jdf.queryExecution().analyzed()
@@ -117,8 +132,8 @@ def table_of(spark: SparkSession, rows: DataFrame, entry: TableEntry) -> PutTabl
     if entry.is_newest:
         keep_cached(spark, entry.location, plan)
     name = known.cache_name(catalog_name, entry.database, entry.name)
-    put_s = _put(spark, name, plan)
-    return PutTable(known.table(once), name, plan, put_s, is_plain)
+    _put(spark, number, name, plan)
+    return PutTable(known.table(once), number, name, plan, is_plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,20 +284,50 @@ def _is_relation(plan: JavaObject) -> bool:
     return str(plan.nodeName()) == "LogicalRelation"
 
 
-#: Names under which plans were put, and when; the oldest first.
-_put_names: WeakKeyDictionary[JavaGateway, deque[tuple[float, JavaObject, JavaObject]]] = WeakKeyDictionary()
+@dataclass(frozen=True, slots=True)
+class _Put:
+    """A plan in the cache of a session's catalog.
+
+    Attributes:
+        number: Which of all that were put.
+        catalog: The catalog.
+        name: Under which it was put there.
+        put_s: When that was last done.
+        used_s: When a statement last asked for it.
+    """
+
+    number: int
+    catalog: JavaObject
+    name: JavaObject
+    put_s: float
+    used_s: float
 
 
-def _put(spark: SparkSession, name: JavaObject, plan: JavaObject) -> float:
+#: What was put, by the spelling's number; what nobody has asked for the longest comes first.
+_put_names: WeakKeyDictionary[JavaGateway, OrderedDict[int, _Put]] = WeakKeyDictionary()
+
+
+def _place_of(number: int) -> int:
+    """The number of the spelling: not the first one, which is the catalog's own name: REFRESH TABLE means it."""
+    return number % ((1 << _LETTERS) - 1) + 1
+
+
+def _free_number(java: Java) -> int:
+    """The next number whose spelling nothing has that stands in the cache."""
+    with _changing:
+        names = _put_names.get(java.gateway, OrderedDict())
+        return next(number for number in _numbers if _place_of(number) not in names)
+
+
+def _put(spark: SparkSession, number: int, name: JavaObject, plan: JavaObject) -> None:
     catalog = session_catalog(spark)
     catalog.cacheTable(name, plan)
     now = time.monotonic()
-    dropped = []
+    dropped: list[_Put] = []
     with _changing:
-        names = _put_names.setdefault(java_of(spark).gateway, deque())
-        names.append((now, catalog, name))
-        while names[0][0] < now - _KEPT_SECONDS or len(names) > _KEPT_PLANS:
-            dropped.append(names.popleft())
-    for _, owner, old in dropped:
-        owner.invalidateCachedTable(old)
-    return now
+        names = _put_names.setdefault(java_of(spark).gateway, OrderedDict())
+        names[_place_of(number)] = _Put(number, catalog, name, now, now)
+        while next(iter(names.values())).used_s < now - _KEPT_SECONDS or len(names) > _KEPT_PLANS:
+            dropped.append(names.popitem(last=False)[1])
+    for put in dropped:
+        put.catalog.invalidateCachedTable(put.name)

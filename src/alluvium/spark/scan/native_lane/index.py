@@ -127,12 +127,23 @@ class PlannedFiles:
         self._lock = threading.RLock()
         remember_index(self)
 
-    @functools.cached_property
-    def _roots(self) -> JavaObject:
+    @property
+    def _same(self) -> dict[str, object]:
+        """What Spark asks for some twenty times a query, and gets the same each time: by the names of its methods."""
         # Spark writes the rows of an INSERT into files of a relation that has one path, and an INSERT OVERWRITE deletes
         # all that lies there, the log too. It refuses to where there are more; what else it asks paths for, it asks of
         # any of them.
-        return self._java.seq([self._java.hadoop_path(self._root)] * 2)
+        return {
+            "rootPaths": self._java.python_utils.toSeq(self._java.copies(2, self._java.hadoop_path(self._root))),
+            # The columns that are one value a file.
+            "partitionSchema": self._java_constants,
+            # Not measured.
+            "metadataOpsTimeNs": self._java.none,
+            # A default method of Spark 4.3's trait; a proxy must answer these, too.
+            "isTimeTravel": False,
+            # It gives nothing. A pinned version does not change, one that is followed is looked at by each query.
+            "refresh": False,
+        }
 
     @property
     def source(self) -> ScanSource:
@@ -184,7 +195,7 @@ class PlannedFiles:
         except Exception as error:  # noqa: BLE001 - all of them must cross the JVM
             raise remember(error) from None
 
-    # The names below are those of the Scala trait.
+    # The names below are those of the Scala trait; the others of its methods are answered in the JVM (`_same`).
 
     @_called
     def listFiles(self, partition_filters: JavaObject, data_filters: JavaObject) -> JavaObject:
@@ -192,38 +203,14 @@ class PlannedFiles:
         return self._answer(lambda: self._list_files(items(partition_filters), items(data_filters)))
 
     @_called
-    def rootPaths(self) -> JavaObject:
-        """The table's root, which a query asks for some nine times."""
-        return self._answer(lambda: self._roots)
-
-    @_called
     def inputFiles(self) -> JavaObject:
         """Addresses of all files, escaped as `DataFrame.inputFiles` gives them."""
         return self._answer(self._input_files)
 
     @_called
-    def refresh(self) -> None:
-        """Nothing: a pinned version does not change, and a table that is followed is looked at by each query."""
-
-    @_called
     def sizeInBytes(self) -> int:
         """Total size of the files, for the choice of joins."""
         return self._answer(self._current_size)
-
-    @_called
-    def partitionSchema(self) -> JavaObject:
-        """The columns that are one value a file."""
-        return self._java_constants
-
-    @_called
-    def metadataOpsTimeNs(self) -> JavaObject:
-        """Not measured."""
-        return self._java.none
-
-    @_called
-    def isTimeTravel(self) -> bool:
-        """A default method of Spark 4.3's trait; a proxy must answer these too."""
-        return False
 
     def toString(self) -> str:
         """A text that is equal for equal indexes."""
@@ -232,7 +219,7 @@ class PlannedFiles:
     def for_spark(self) -> JavaObject:
         """The index as Spark gets it: it is compared inside of the JVM, by the digest."""
         number = int.from_bytes(self._digest[:4], "big", signed=True)
-        return identified(self._java, self, _FILE_INDEX, self.toString(), number)
+        return identified(self._java, self, _FILE_INDEX, self.toString(), number, self._same)
 
     def _current_size(self) -> int:
         return self._size_bytes if self._followed is None else self._followed[0].size_bytes

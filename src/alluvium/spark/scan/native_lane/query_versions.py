@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from alluvium.plan.ports import FollowedSource
@@ -35,6 +37,8 @@ _versions: OrderedDict[tuple[QueryId, str], int] = OrderedDict()
 _marked: set[QueryId] = set()
 _bases: dict[QueryId, tuple[str, int]] = {}
 _changing = threading.Lock()
+#: What each context calls itself: as long as it lives, which it does not say without three round trips.
+_applications: WeakKeyDictionary[SparkContext, str] = WeakKeyDictionary()
 
 
 def current_query(spark: SparkSession) -> QueryId | None:
@@ -44,7 +48,8 @@ def current_query(spark: SparkSession) -> QueryId | None:
         spark: A classic session.
     """
     context = spark.sparkContext
-    for name in (_STATEMENT, _WHOLE):
+    # Spark asks the relations of a query again and again: where nothing is marked, one round trip says all.
+    for name in (_STATEMENT, _WHOLE) if _marked else ():
         if (told := context.getLocalProperty(name)) and (query := _id(spark, name, told)) in _marked:
             return query
     told = context.getLocalProperty(_EXECUTION)
@@ -53,7 +58,11 @@ def current_query(spark: SparkSession) -> QueryId | None:
 
 def _id(spark: SparkSession, kind: str, number: str) -> QueryId:
     # Executions are numbered anew in each context.
-    return f"{spark.sparkContext.applicationId} {kind} {number}"
+    context = spark.sparkContext
+    application = _applications.get(context)
+    if application is None:
+        application = _applications[context] = str(context.applicationId)
+    return f"{application} {kind} {number}"
 
 
 def version_in(query: QueryId, made: FollowedSource, find: Callable[[], int]) -> int:
