@@ -131,13 +131,13 @@ def z_order(
     samples = tuple(sampled(c.name, c.path, key.to_pylist()) for c, key in zip(columns, keys, strict=True))
     several = {number: count for number, count in enumerate(bins.counts) if count > 1}
     if not several:
-        return Order(place, {}, ranks, samples)
+        return Order(place, {}, ranks, samples, bits=bits * len(columns))
     ranked = [[r.rank(value) for value in key.to_pylist()] for key, r in zip(keys, ranges, strict=True)]
     places = curve.places(ranked, bits)
     owners = sample.column("bin").to_pylist()
     found = {number: [p for p, owner in zip(places, owners, strict=True) if owner == number] for number in several}
     parted = {number: tuple(cuts(found[number], count)) for number, count in several.items()}
-    return Order(place, parted, ranks, samples)
+    return Order(place, parted, ranks, samples, bits=bits * len(columns))
 
 
 def sample_rows(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> pa.Table:

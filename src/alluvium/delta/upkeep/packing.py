@@ -68,6 +68,22 @@ class Packed:
                 place = max(last, place + 1)
         return Packed(self.order, np.array([*begins, len(self.order)], np.int64))
 
+    def evened(self, sizes: Places, least: int) -> Packed:
+        """The same, but the last two bins made alike where the last comes to less, and then neither does.
+
+        Args:
+            sizes: Of each row, by its place.
+            least: What a bin should come to.
+        """
+        if len(self.lengths) < 2 or self.sums(sizes)[-1] >= least:
+            return self
+        first = self.starts[-3]
+        running = _running(sizes[self.order[first:]])
+        cut = int(np.argmin(np.abs(2 * running - running[-1])))
+        if min(running[cut], running[-1] - running[cut]) < least:
+            return self
+        return Packed(self.order, np.array([*self.starts[:-2], first + cut, len(self.order)], np.int64))
+
 
 def sizes_of(sizes: pa.ChunkedArray) -> Places:
     """Bytes of files, as places count them."""

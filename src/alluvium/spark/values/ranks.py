@@ -92,10 +92,11 @@ def rank_among(
         java.none,
     )  # fmt: skip
     place = Column(java.expression_utils.column(found))
-    # "index of the search key [...]; otherwise, (-(insertion point) - 1)"
-    first = sf.when(place >= 0, place).otherwise(-place - 1)
+    # "index of the search key [...]; otherwise, (-(insertion point) - 1)". One look at a table of all that it may be:
+    # in the branches of a condition Spark would search once more for each time that the place is named.
+    told = [*reversed(starts), *starts[: len(bounds)]]
     # In `array[...]` Spark 4.0 takes a column for the session's variable of that name, if there is one.
-    return sf.when(~key.column.isNull(), sf.get(constant_array(spark, starts), first)).otherwise(0)
+    return sf.when(~key.column.isNull(), sf.get(constant_array(spark, told), place + len(starts))).otherwise(0)
 
 
 def constant_array(spark: SparkSession, numbers: Sequence[int]) -> Column:

@@ -109,6 +109,26 @@ def test_cubes_are_packed_up_to_their_size_new_files_first(tmp_path):
     assert (cubes_of(plan), plan.bins.counts) == ([["e", "d"], ["c"], ["f"]], (2, 1, 2))
 
 
+@pytest.mark.parametrize(
+    ("files", "target", "expected"),
+    [
+        # Without more ado the rest, of 4, would be clustered again with whatever comes next.
+        ((6, 6, 6, 6, 6, 4), 30, [3, 3]),
+        ((6, 6, 6, 6, 6, 6, 6, 6, 6, 4), 24, [4, 3, 3]),
+        # Of two that were to be small both would be.
+        ((6, 6, 6, 1), 18, [3, 1]),
+        ((6, 6, 6, 6, 6, 6), 18, [3, 3]),
+        ((40, 4), 40, [1, 1]),
+        ((4,), 40, [1]),
+    ],
+)
+def test_what_is_left_over_is_no_small_cube_where_it_need_not_be(tmp_path, files, target, expected):
+    snapshot = snapshot_of(tmp_path, *(add(f"{n}", size) for n, size in enumerate(files)))
+    plan = plan_cubes(snapshot, BY, CubeSizes(large_bytes=12, target_bytes=target), 100)
+    assert list(map(len, cubes_of(plan))) == expected
+    assert max(sum(files[int(path)] for path in cube) for cube in cubes_of(plan)) <= target
+
+
 def test_what_others_clustered_is_left_but_in_full(tmp_path):
     files = [
         add("new", 1), add("old", 2, "1", by='["a"]'), add("odd", 4, "2", by="no list"), add("theirs", 8, "3", provider="other"),

@@ -104,8 +104,7 @@ def plan_cubes(
         chosen = pa.repeat(False, files.num_rows)
     taken = files.filter(chosen)
     figures = _figures(files, cubes, pc.or_(_columns_are(files, columns), full), taken)
-    cube_bytes = max(sizes.target_bytes, sizes.large_bytes or 0)
-    return CubePlan(_bins(taken, cubes.filter(chosen), cube_bytes, file_bytes), figures)
+    return CubePlan(_bins(taken, cubes.filter(chosen), sizes, file_bytes), figures)
 
 
 def cube_marks(bins: pa.Array, columns: Sequence[Path]) -> pa.Table:
@@ -212,11 +211,14 @@ def _is_one_cube(cubes: pa.Array) -> bool:
     return not cubes.null_count and len(pc.unique(cubes)) < 2
 
 
-def _bins(files: pa.Table, cubes: pa.Array, cube_bytes: int, file_bytes: int) -> Bins:
+def _bins(files: pa.Table, cubes: pa.Array, said: CubeSizes, file_bytes: int) -> Bins:
     # As in the reference: files in no cube first, then cube by cube.
     files = files.take(pc.sort_indices(pc.fill_null(cubes, "")))
-    sizes = sizes_of(files["size"])
-    bins = one_bin(files.num_rows).packed(sizes, cube_bytes)
+    sizes, large = sizes_of(files["size"]), said.large_bytes
+    bins = one_bin(files.num_rows).packed(sizes, max(said.target_bytes, large or 0))
+    # Unlike there, no small cube is left over where two large ones can be made: the next rows that come would have it
+    # clustered again.
+    bins = bins.evened(sizes, LARGE_CUBE_BYTES if large is None else large)
     return bins_of(files, bins, tuple(np.maximum(1, bins.sums(sizes) // file_bytes).tolist()))
 
 
