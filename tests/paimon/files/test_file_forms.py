@@ -19,19 +19,50 @@ from alluvium.paimon.files.file_forms import (
 from alluvium.paimon.schema import DataField, TableSchema, parse_type
 
 #: Options that say how a file is laid out, by the documentation of each format's writer.
-PARQUET = """
-block.size block.row.count.limit bloom.filter.adaptive.enabled bloom.filter.candidates.number bloom.filter.enabled
-bloom.filter.expected.ndv bloom.filter.fpp bloom.filter.max.bytes column.index.truncate.length
-compression.codec.zstd.workers dictionary.page.size enable.dictionary page.row.count.limit page.size
-page.size.check.estimate page.size.row.check.max page.size.row.check.min page.write-checksum.enabled
-statistics.truncate.length writer.version
-""".split()
-ORC = """
-base.delta.ratio block.padding block.padding.tolerance block.size bloom.filter.columns bloom.filter.fpp
-buffer.size.enforce column.encoding.direct compress.size compression.strategy compression.zstd.level
-compression.zstd.windowlog dictionary.early.check dictionary.implementation dictionary.key.threshold encoding.strategy
-row.index.stride rows.between.memory.checks stripe.row.count stripe.size
-""".split()
+PARQUET = [
+    "block.size",
+    "block.row.count.limit",
+    "bloom.filter.adaptive.enabled",
+    "bloom.filter.candidates.number",
+    "bloom.filter.enabled",
+    "bloom.filter.expected.ndv",
+    "bloom.filter.fpp",
+    "bloom.filter.max.bytes",
+    "column.index.truncate.length",
+    "compression.codec.zstd.workers",
+    "dictionary.page.size",
+    "enable.dictionary",
+    "page.row.count.limit",
+    "page.size",
+    "page.size.check.estimate",
+    "page.size.row.check.max",
+    "page.size.row.check.min",
+    "page.write-checksum.enabled",
+    "statistics.truncate.length",
+    "writer.version",
+]
+ORC = [
+    "base.delta.ratio",
+    "block.padding",
+    "block.padding.tolerance",
+    "block.size",
+    "bloom.filter.columns",
+    "bloom.filter.fpp",
+    "buffer.size.enforce",
+    "column.encoding.direct",
+    "compress.size",
+    "compression.strategy",
+    "compression.zstd.level",
+    "compression.zstd.windowlog",
+    "dictionary.early.check",
+    "dictionary.implementation",
+    "dictionary.key.threshold",
+    "encoding.strategy",
+    "row.index.stride",
+    "rows.between.memory.checks",
+    "stripe.row.count",
+    "stripe.size",
+]
 
 
 def table(options: Mapping[str, str], *types: Any) -> TableSchema:
