@@ -24,7 +24,8 @@ NO_JUDGES = ("architecture", "docs", "interop", "spark", "connect", "cluster", "
 #: Written at the top of each module of the copy; the set is one for the process.
 _NOTE = "import sys as _sys; _was_called = _sys.__dict__.setdefault('_alluvium_reached', set())"
 #: Where the answer is kept, the first test alone would be seen to ask.
-_CACHE = re.compile(rb"^(\s*)@(functools\.)?(lru_)?cache\b")
+_CACHE = re.compile(rb"^(\s*)@(functools\.)?(lru_)?cache\b.*")
+_NO_CACHE = rb"\1@__import__('functools').lru_cache(0)"
 
 
 class Test(NamedTuple):
@@ -51,7 +52,7 @@ class Callers:
 def with_notes(path: str, source: str) -> bytes:
     """The module, whose functions take note of being called, under the lines where they stand in the original."""
     tree = ast.parse(source)
-    lines = [_CACHE.sub(rb"\1# ", line) for line in source.encode().splitlines(keepends=True)]
+    lines = [_CACHE.sub(_NO_CACHE, line) for line in source.encode().splitlines(keepends=True)]
     starts: dict[int, list[tuple[int, str]]] = collections.defaultdict(list)
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
