@@ -73,7 +73,9 @@ def plain(value: Any) -> Any:
 
 def ensure_as_json(documents: list[Any], texts: list[str | None]) -> None:
     found = decode_stats(pa.array(texts, pa.string()), LEAVES)
-    documents = [d if text is not None and isinstance(d, dict) else {} for d, text in zip(documents, texts, strict=True)]
+    documents = [
+        d if text is not None and isinstance(d, dict) else {} for d, text in zip(documents, texts, strict=True)
+    ]
     assert found.num_records == [d.get("numRecords") for d in documents]
     assert found.tight_bounds == [d.get("tightBounds") for d in documents]
     assert list(found.leaves) == list(LEAVES)
@@ -130,7 +132,12 @@ def test_nothing_is_asked_of_leaves() -> None:
     assert decode_stats(pa.array([], pa.string()), LEAVES).num_records == []
 
 
-@given(st.integers(0, 10**18 - 1), st.booleans(), st.booleans(), st.sampled_from(["}", ',"tightBounds":true}', ', "x": 1}']))
+@given(
+    st.integers(0, 10**18 - 1),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["}", ',"tightBounds":true}', ', "x": 1}']),
+)
 def test_counts_at_the_beginning(number: int, blank: bool, second: bool, rest: str) -> None:
     text = ("{ " if blank else "{") + '"numRecords":' + (" " if second else "") + str(number) + rest
     found = leading_num_records(pa.chunked_array([[text, None], [text]]))

@@ -125,12 +125,29 @@ def written() -> alluvium.Table:
     metadata = {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": json.dumps({"type": "struct", "fields": fields}),
                 "partitionColumns": ["q", "p"], "configuration": {"delta.enableRowTracking": "true", "delta.appendOnly": "true"}}  # fmt: skip
     writers = ["appendOnly", "rowTracking", "domainMetadata", "checkConstraints", "future-of-writers", "v2Checkpoint"]
-    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"], "writerFeatures": writers}
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["v2Checkpoint"],
+        "writerFeatures": writers,
+    }
 
-    def add(name: str, q: str | None, p: str | None, size: int, rows: int | None, moment: int, **more: Any) -> dict[str, Any]:
+    def add(
+        name: str, q: str | None, p: str | None, size: int, rows: int | None, moment: int, **more: Any
+    ) -> dict[str, Any]:
         stats = {} if rows is None else {"stats": json.dumps({"numRecords": rows})}
         values = {"q": q, "p": p}
-        return {"add": {"path": name, "partitionValues": values, "size": size, "modificationTime": moment, "dataChange": True, **stats, **more}}
+        return {
+            "add": {
+                "path": name,
+                "partitionValues": values,
+                "size": size,
+                "modificationTime": moment,
+                "dataChange": True,
+                **stats,
+                **more,
+            }
+        }
 
     commits = [
         [{"commitInfo": {"timestamp": 5, "operation": "WRITE"}}, {"protocol": protocol}, {"metaData": metadata},
