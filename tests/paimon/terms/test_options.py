@@ -319,7 +319,7 @@ def test_options_that_stay(key: str) -> None:
         ({}, None, "immutable-option"), ({key: "x"}, "x", None),
     ):  # fmt: skip
         assert refusal(options, key, value) == code
-    assert o.IMMUTABLE_OPTIONS == frozenset(IMMUTABLE.split())
+    assert frozenset(IMMUTABLE.split()) == o.IMMUTABLE_OPTIONS
 
 
 BUCKETS = "bucket-change"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-
 from pyroaring import BitMap64
+
 from alluvium.errors import CorruptTable
 from alluvium.plan.scan import (
     FIELD_ID,
