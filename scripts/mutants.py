@@ -131,19 +131,22 @@ class Judge:
         changed = source[: change.start] + change.text.encode() + source[change.end :]
         for tests in rounds[second]:
             self._place.put(change.path, changed)
-            code = self._run(tests)
+            code, output = self._run(tests)
             self._place.restore(change.path)
+            if code in (0, NO_TESTS):
+                continue
             # Who fails without the change as well does not judge it.
-            if code not in (0, NO_TESTS) and self._run(tests) == 0:
+            failed = [test for test in tests if f"FAILED {test.name}" in output] or tests
+            if self._run(failed)[0] == 0:
                 return "endless" if code is None else "caught"
         if not any(rounds):
             return "UNREACHED"
         return "LEFT" if rounds[1] and not second else "SURVIVED"
 
-    def _run(self, tests: Sequence[Test]) -> int | None:
+    def _run(self, tests: Sequence[Test]) -> tuple[int | None, str]:
         usual = sum(test.seconds for test in tests)
         files = list(dict.fromkeys(test.file for test in tests))
-        return self._place.run(files, _SECONDS + 4 * usual, Chosen(tests))[0]
+        return self._place.run(files, _SECONDS + 4 * usual, Chosen(tests))
 
 
 def drawn(rooms: Sequence[str], each: int, seed: int) -> list[Change]:
