@@ -44,7 +44,7 @@ ROOMS = ("delta", "paimon", "expr", "codecs", "commit", "storage", "portable", "
 #: What only a JVM can run stands in such a room all the same.
 NEEDS_JVM = frozenset({"storage/stores/hadoop.py"})
 #: Of tests that are run together: most changes are noticed by the first few.
-_FIRST_SECONDS, _MOST_SECONDS, _FIRST_FILES = 2, 40, 4
+_FIRST_SECONDS, _MOST_SECONDS, _FIRST_FILES = 2.0, 40.0, 4
 #: What a changed loop may take before it is taken for endless, beside four times what its tests do.
 _SECONDS = 30
 
@@ -91,14 +91,17 @@ def distance(module: str, file: str) -> int:
 
 def portions(tests: Sequence[Test]) -> Iterator[list[Test]]:
     """The tests in the same order: a few first, which most changes do not outlive, then twice as many, and so on."""
-    seconds, files = _FIRST_SECONDS, _FIRST_FILES
+    seconds, most_files = _FIRST_SECONDS, _FIRST_FILES
     portion: list[Test] = []
+    files: set[str] = set()
     for test in tests:
-        full = sum(t.seconds for t in portion) >= seconds or len({t.file for t in (*portion, test)}) > files
-        if portion and full:
+        if seconds <= 0 or len(files | {test.file}) > most_files:
             yield portion
-            portion, seconds, files = [], min(2 * seconds, _MOST_SECONDS), 2 * files
+            portion, files, most_files = [], set(), 2 * most_files
+            seconds = min(_FIRST_SECONDS * most_files / _FIRST_FILES, _MOST_SECONDS)
         portion.append(test)
+        files.add(test.file)
+        seconds -= test.seconds
     if portion:
         yield portion
 
@@ -130,15 +133,17 @@ class Judge:
         source = (ROOT / PACKAGE / change.path).read_bytes()
         changed = source[: change.start] + change.text.encode() + source[change.end :]
         for tests in rounds[second]:
-            self._place.put(change.path, changed)
-            code, output = self._run(tests)
-            self._place.restore(change.path)
-            if code in (0, NO_TESTS):
-                continue
-            # Who fails without the change as well does not judge it.
-            failed = [test for test in tests if f"FAILED {test.name}" in output] or tests
-            if self._run(failed)[0] == 0:
-                return "endless" if code is None else "caught"
+            while tests:
+                self._place.put(change.path, changed)
+                code, output = self._run(tests)
+                self._place.restore(change.path)
+                if code in (0, NO_TESTS):
+                    break
+                failed = [test for test in tests if f"FAILED {test.name}" in output] or tests
+                if self._run(failed)[0] == 0:
+                    return "endless" if code is None else "caught"
+                # Who fails without the change as well does not judge it.
+                tests = [test for test in tests if test not in failed]
         if not any(rounds):
             return "UNREACHED"
         return "LEFT" if rounds[1] and not second else "SURVIVED"

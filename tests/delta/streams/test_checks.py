@@ -165,3 +165,7 @@ def test_features_of_the_future() -> None:
     with pytest.raises(AlluviumError) as caught:
         ensure_fits(protocol, config.metadata, 3, config, 5, StreamOptions())
     assert caught.value.code == "unsupported-feature"
+    # The setting by which a session agrees to it, as the reference's users know it.
+    assert "spark.databricks.delta.streaming.unsafeReadOnPartitionColumnChanges.enabled to true" in str(
+        caught.value.hint
+    )
