@@ -54,6 +54,7 @@ def store(tmp_path: Path) -> LocalStore:
 #: What a store does, the call that fails, the name that it is about, and what the store says it could not do.
 STEPS: list[tuple[str, Callable[[LocalStore], object], str, str, str]] = [
     ("head", lambda s: s.head("d/a"), "stat", "d/a", "d/a"),
+    ("range", lambda s: s.get_range("d/a", 0, 1), "fstat", "", "d/a"),
     ("put", lambda s: s.put("d/a", b"3"), "replace", "d/a", "d/a"),
     ("put at once", lambda s: s.put("d/c", b"3"), "open", "d/.alluvium", "d/c"),
     ("conditional put", lambda s: s.put_if_absent("d/c", b"3"), "open", "d/.alluvium", "d/c"),
