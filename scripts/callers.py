@@ -140,21 +140,19 @@ def find_callers(files: Sequence[str], folder: Path, kept: Path | None) -> Calle
     known: dict[str, Any] = {}
     if kept and kept.exists():
         known = {answer["file"]: answer for answer in map(json.loads, kept.read_text().splitlines())}
-    noting = Copy(folder)
     modules = sorted((ROOT / PACKAGE).rglob("*.py"))
-    for path in modules:
-        name = path.relative_to(ROOT / PACKAGE)
-        (folder / PACKAGE / name).write_bytes(with_notes(str(name), path.read_text()))
-    noting.compile()
     sources = digest(*modules)
+    keys = {file: [sources, digest(ROOT / file)] for file in files}
+    unknown = [file for file in files if known.get(file, {}).get("key") != keys[file]]
+    noting = noting_copy(folder, modules) if unknown else None
+    for file in unknown:
+        assert noting is not None
+        known[file] = {"file": file, "key": keys[file], **asked(noting, file, folder / "reached.json")}
+        if kept:
+            with kept.open("a") as sink:
+                sink.write(json.dumps(known[file]) + "\n")
     found = Callers()
     for file in files:
-        key = [sources, digest(ROOT / file)]
-        if known.get(file, {}).get("key") != key:
-            known[file] = {"file": file, "key": key, **asked(noting, file, folder / "reached.json")}
-            if kept:
-                with kept.open("a") as sink:
-                    sink.write(json.dumps(known[file]) + "\n")
         tests = [Test(file, name, seconds) for name, seconds in known[file]["tests"]]
         found.tests.extend(tests)
         for function, places in known[file]["functions"].items():
@@ -162,6 +160,15 @@ def find_callers(files: Sequence[str], folder: Path, kept: Path | None) -> Calle
     seconds = sum(test.seconds for test in found.tests)
     print(f"{len(found.tests)} tests, {seconds:.0f} s, call {len(found.functions)} functions", flush=True)
     return found
+
+
+def noting_copy(folder: Path, modules: Sequence[Path]) -> Copy:
+    """A copy of the sources whose functions take note."""
+    copy = Copy(folder)
+    for path in modules:
+        name = path.relative_to(ROOT / PACKAGE)
+        (folder / PACKAGE / name).write_bytes(with_notes(str(name), path.read_text()))
+    return copy
 
 
 def asked(noting: Copy, file: str, place: Path) -> dict[str, Any]:

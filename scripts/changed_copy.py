@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import compileall
 import os
 import resource
 import shutil
@@ -54,12 +53,6 @@ class Copy:
         self._changes = 0
         shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
 
-    def compile(self) -> None:
-        """Keeps the compiled forms of unchanged modules; runs add those of tests."""
-        sys.pycache_prefix, usual = str(self._folder / "compiled"), sys.pycache_prefix
-        compileall.compile_dir(self._folder / "src", quiet=1)
-        sys.pycache_prefix = usual
-
     def put(self, path: str, source: bytes) -> None:
         """Changes a module; its compiled form is told by the time."""
         place = self._folder / PACKAGE / path
@@ -90,6 +83,7 @@ class Copy:
             for stream in (1, 2):
                 os.dup2(sink, stream)
             os.chdir(ROOT)
+            # What is compiled is for the runs that follow: of the copy, and of the tests.
             sys.dont_write_bytecode = False
             sys.pycache_prefix = str(self._folder / "compiled")
             # The project's root as well, which `python -m` puts there: processes of tests find their modules by it.
@@ -108,11 +102,15 @@ class Copy:
 def wait_for(child: int, seconds: float) -> int | None:
     """The exit code of a child; None: it was ended, with those it had started."""
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
+    try:
+        while time.monotonic() < until:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.02)
+    except BaseException:
+        os.killpg(child, signal.SIGKILL)
+        raise
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return None

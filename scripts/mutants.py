@@ -245,7 +245,6 @@ def main(words: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="alluvium-mutants-", dir=place_of_tables()) as scratch:
         callers = find_callers(judges(given.by or ["tests"]), Path(scratch) / "noting", given.map)
         place = Copy(Path(scratch) / "changed")
-        place.compile()
         judge = Judge(place, callers, given.patience)
         kept = given.verdicts
         known: dict[str, str] = json.loads(kept.read_text()) if kept and kept.exists() else {}
