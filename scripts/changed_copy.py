@@ -109,11 +109,16 @@ def wait_for(child: int, seconds: float) -> int | None:
                 return os.waitstatus_to_exitcode(status)
             time.sleep(0.02)
     except BaseException:
-        os.killpg(child, signal.SIGKILL)
+        end(child)
         raise
+    end(child)
+    return None
+
+
+def end(child: int) -> None:
+    """Ends a child and those that it has started."""
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return None
 
 
 class Unshrunk:
