@@ -82,6 +82,7 @@ def test_every_verb_leaves_it_as_it_was(url: str, verb: str) -> None:
     with pytest.raises(UnsupportedFeature) as caught:
         VERBS[verb](PortableDeltaTable.forPath(url))
     assert (caught.value.code, FEATURE in caught.value.features) == ("unsupported-feature", True)
+    assert (caught.value.url, caught.value.version) == (url, 3)
     assert objects(url) == before
     assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == [2, 3]
 

@@ -12,7 +12,9 @@ import pytest
 from sessionless import FEED, VECTORS, committed, table_of
 
 import alluvium
+from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.errors import AlluviumError
 from alluvium.plan.changes import Committed, Preview
 from alluvium.storage.open import open_store
 
@@ -195,3 +197,20 @@ def test_an_overwrite_of_rows_counts_what_stays(url: str, mode: str, brings: boo
         {"numCopiedRows": "3", "numDeletedRows": "4", "numOutputRows": "5"} if brings else dict.fromkeys(counted)
     )
     assert "executionTimeMs" not in done.metrics
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("verb", ["update", "merge"])
+def test_a_verb_that_fails_midway_leaves_no_file(url: str, mode: str, verb: str) -> None:
+    """Not even those that were full, and so written, before a row could not be computed."""
+    made(url, **MODES[mode], **{"delta.targetFileSize": "1"})
+    before = {info.path for info in open_store(url).list_tree("")}
+    value = "10 div (t.id - 21)"
+    with pytest.raises(AlluviumError) as caught:
+        if verb == "update":
+            PortableDeltaTable.forPath(url).alias("t").update("id % 2 = 1", {"v": value})
+        else:
+            source = pa.table({"id": [1, 5, 7, 21]})
+            table_of(url).merge(source, "t.id = s.id").whenMatchedUpdate(None, {"v": value}).execute()
+    assert caught.value.code == "division-by-zero"
+    assert {info.path for info in open_store(url).list_tree("")} == before
