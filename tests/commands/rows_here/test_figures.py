@@ -12,7 +12,6 @@ import pytest
 from sessionless import FEED, VECTORS, committed, table_of
 
 import alluvium
-from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import AlluviumError
 from alluvium.plan.changes import Committed, Preview
@@ -206,11 +205,13 @@ def test_a_verb_that_fails_midway_leaves_no_file(url: str, mode: str, verb: str)
     made(url, **MODES[mode], **{"delta.targetFileSize": "1"})
     before = {info.path for info in open_store(url).list_tree("")}
     value = "10 div (t.id - 21)"
+    source = pa.table({"id": [1, 5, 7, 21]})
+    table = table_of(url)
+    act = {
+        "update": lambda: table.alias("t").update("id % 2 = 1", {"v": value}),
+        "merge": lambda: table.merge(source, "t.id = s.id").whenMatchedUpdate(None, {"v": value}).execute(),
+    }[verb]
     with pytest.raises(AlluviumError) as caught:
-        if verb == "update":
-            PortableDeltaTable.forPath(url).alias("t").update("id % 2 = 1", {"v": value})
-        else:
-            source = pa.table({"id": [1, 5, 7, 21]})
-            table_of(url).merge(source, "t.id = s.id").whenMatchedUpdate(None, {"v": value}).execute()
+        act()
     assert caught.value.code == "division-by-zero"
     assert {info.path for info in open_store(url).list_tree("")} == before
