@@ -11,7 +11,7 @@ from alluvium.errors import StorageError
 from alluvium.storage.waiting import ask_store, start_daemon
 
 
-class PanicException(BaseException):  # noqa: N818 # so pyo3 calls a panic of Rust code
+class PanicException(BaseException):  # so pyo3 calls a panic of Rust code
     """No `Exception`: whoever catches those lets it pass."""
 
 
