@@ -45,6 +45,18 @@ def test_folders_are_left_out_by_name_at_any_depth() -> None:
     assert without_folders(batch.slice(0, 0), 0, lambda name: True).num_rows == 0
 
 
+def test_folders_alone_are_asked_about() -> None:
+    rows, asked = Rows(), set[str]()
+    for path in ("a/b/file", "a/c/other", "top", "a/b"):
+        rows.add(path, 1, 1, is_directory=path == "a/b")
+
+    def skips(name: str) -> bool:
+        asked.add(name)
+        return False
+
+    assert without_folders(rows.take(), 0, skips).num_rows == 4 and asked == {"a", "b", "c"}
+
+
 def test_the_folder_that_was_listed_is_not_asked_about() -> None:
     rows = Rows()
     rows.add("_b/x/y", 1, 1)
