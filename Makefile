@@ -86,7 +86,7 @@ bench: install
 
 # Small changes of the code, one at a time: which of them no test notices (docs/mutants.md).
 mutants: install
-	@$(RUN)/python scripts/mutants.py --map $(VENV)/callers.json $(ARGS)
+	@$(RUN)/python scripts/mutants.py --map $(VENV)/callers.jsonl $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .bench .demo .torture dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \

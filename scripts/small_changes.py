@@ -130,7 +130,8 @@ def call_changes(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         made = copy.deepcopy(node)
         made.args[:2] = reversed(made.args[:2])
         yield "arguments swapped", made
-    if name in NAMES:
+    # Who splits at every place splits the same from both ends.
+    if name in NAMES and not (name in ("split", "rsplit") and len(node.args) + len(node.keywords) < 2):
         made = copy.deepcopy(node)
         if isinstance(made.func, ast.Name):
             made.func.id = NAMES[name]

@@ -176,6 +176,12 @@ def test_blocks_are_of_few_bytes() -> None:
 def test_measures() -> None:
     shape = measure_schema(record("int", "double", ["null", "string"], {"type": "fixed", "name": "f", "size": 3}))
     assert (shape.min_bytes, shape.nodes) == (1 + 8 + 1 + 3, 7)
+    # Of branches of a union one is there: the most that any has count as empty.
+    nothing = {"type": "record", "name": "e", "fields": [{"name": f"n{n}", "type": "null"} for n in range(5)]}
+    for union in (["null", nothing, "int"], [nothing, "int", "null"], ["int", nothing]):
+        assert measure_schema(union).empty_nodes == 6
+    assert measure_schema(record(nothing, "null", "int")).empty_nodes == 7
+    assert measure_schema(["int", "string"]).empty_nodes == 0
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 from datetime import timedelta, timezone
 
@@ -93,3 +94,12 @@ def test_every_day_of_four_hundred_years() -> None:
 )
 def test_days_that_there_are_not(parts: tuple[int, int, int]) -> None:
     assert days_from_civil(*parts) is None
+
+
+def test_the_day_behind_every_month() -> None:
+    """As `calendar` has it, in years of every kind."""
+    for year in (1900, 2000, 2023, 2024, 1, 4, 100, 400):
+        for month in range(1, 13):
+            last = calendar.monthrange(year, month)[1]
+            assert days_from_civil(year, month, last) is not None
+            assert days_from_civil(year, month, last + 1) is None and days_from_civil(year, month, 0) is None

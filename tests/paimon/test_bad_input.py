@@ -53,11 +53,17 @@ def failure(root: Path, **given: Any) -> AlluviumError:
         ),
         ({**AGGREGATION, "fields.value.aggregate-function": "max"}, UnsupportedFeature, "unsupported-retract", "value"),
         (PARTIAL, UnsupportedFeature, "unsupported-retract", None),
-        ({"scan.mode": "incremental"}, UnsupportedFeature, "unsupported-scan", None),
+        *(
+            ({"scan.mode": mode}, UnsupportedFeature, "unsupported-scan", None)
+            for mode in ("incremental", "compacted-full", "from-file-creation-time", "from-creation-timestamp")
+        ),
         ({"scan.snapshot-id": "three"}, InvalidRequest, "invalid-version", None),
         ({"scan.timestamp": "noon"}, InvalidRequest, "invalid-timestamp", None),
         ({"scan.snapshot-id": "1", "scan.tag-name": "noon"}, InvalidRequest, "version-and-timestamp", None),
-        ({"incremental-between": "1,2"}, InvalidRequest, "changes-as-of", None),
+        *(
+            ({f"incremental-{option}": "1,2"}, InvalidRequest, "changes-as-of", None)
+            for option in ("between", "between-timestamp", "to-auto-tag")
+        ),
     ],
 )
 def test_options(readings: Path, options: dict[str, str], kind: type, code: str, column: str | None) -> None:

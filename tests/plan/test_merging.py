@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from alluvium.plan.merging import When, clause_problem
+from alluvium.plan.merging import Action, When, clause_problem, merge_parameters
 
 
 def test_every_list_of_clauses() -> None:
@@ -25,3 +25,21 @@ def test_every_list_of_clauses() -> None:
                     f"WHEN {when.value.upper()} may" in str(found) for when in hidden
                 )
     assert refused > 50
+
+
+def test_how_a_merge_was_asked_for() -> None:
+    """As the history's readers know it: lists as JSON, each kind of clause under its name, in order."""
+    clauses = [
+        (When.NOT_MATCHED, Action.INSERT, None), (When.MATCHED, Action.DELETE, "t.a > 1"),
+        (When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, 'b = "x"'), (When.MATCHED, Action.UPDATE, None),
+        (When.NOT_MATCHED_BY_SOURCE, Action.DELETE, ""),
+    ]  # fmt: skip
+    assert merge_parameters("t.a = s.a", clauses) == {
+        "predicate": '["t.a = s.a"]',
+        "matchedPredicates": '[{"predicate":"t.a > 1","actionType":"delete"},{"actionType":"update"}]',
+        "notMatchedPredicates": '[{"actionType":"insert"}]',
+        "notMatchedBySourcePredicates": '[{"predicate":"b = \\"x\\"","actionType":"update"},{"predicate":"","actionType":"delete"}]',
+    }
+    assert merge_parameters("", []) == {
+        "predicate": '[""]', "matchedPredicates": "[]", "notMatchedPredicates": "[]", "notMatchedBySourcePredicates": "[]",
+    }  # fmt: skip

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from faulty_store import FaultyStore
 from pyroaring import BitMap64
 
 from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
@@ -373,6 +374,32 @@ def test_few_files_are_opened_ahead(tmp_path: Path) -> None:
     (tmp_path / "11.parquet").unlink()
     with pytest.raises(NotFound, match=r"11\.parquet"):
         list(rows)
+
+
+class Opened(FaultyStore):
+    """Takes note of the files that are opened."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(open_store(str(root)))
+        self.paths: list[str] = []
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        self.paths.append(path)
+        return super().open_input(path)
+
+
+def test_the_next_files_are_opened_while_one_is_read(tmp_path: Path) -> None:
+    for i in range(12):
+        pq.write_table(pa.table({"a": [i]}), tmp_path / f"{i}.parquet")
+    plan = plan_of(tmp_path, [f"{i}.parquet" for i in range(12)], Struct((Field("a", t.LONG),)))
+    store = Opened(tmp_path)
+    rows = read_batches(plan, store, open_store)
+    assert next(rows).to_pydict() == {"a": [0]}
+    until = time.monotonic() + 20
+    while len(store.paths) < 4 and time.monotonic() < until:
+        time.sleep(0.005)
+    assert sorted(store.paths) == [f"{i}.parquet" for i in range(4)]
+    assert sum(batch.num_rows for batch in rows) == 11
 
 
 def test_memory_stays_that_of_a_row_group(tmp_path: Path) -> None:

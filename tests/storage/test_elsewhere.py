@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound
-from alluvium.storage.elsewhere import ensure_all_same_side, ensure_same_side, locate
+from alluvium.storage.elsewhere import Mounts, ensure_all_same_side, ensure_same_side, locate
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -94,3 +94,66 @@ def test_errors_learn_which_table_they_are_about() -> None:
         raise ValueError
     with locating(store, 7):
         pass
+
+
+@pytest.mark.parametrize(
+    ("lies", "asked", "found"),
+    [
+        # The file's folder, and two above it, are looked into.
+        ("a/b/c/x", "a/b/c/f", True), ("a/b/x", "a/b/c/f", True), ("a/x", "a/b/c/f", True), ("x", "a/b/c/f", False),
+        ("a/b/c/d/x", "a/b/c/f", True), ("z/x", "a/b/c/f", False), (None, "a/b/c/f", False), ("x", "a/f", True),
+    ],
+)  # fmt: skip
+def test_a_place_is_there_where_something_lies_near(lies: str | None, asked: str, found: bool) -> None:
+    name = f"mounts-{lies}-{asked}".replace("/", "-")
+    if lies is not None:
+        MemoryStore(name, "").put(f"disk/{lies}", b"1")
+    opened: list[str] = []
+
+    def opening(url: str) -> Store:
+        opened.append(url)
+        return open_store(url)
+
+    mounts = Mounts(opening)
+    assert mounts.has(f"memory://{name}/disk/{asked}") is found
+    count = len(opened)
+    assert 0 < count <= 3
+    # What was looked into is known.
+    assert mounts.has(f"memory://{name}/disk/{asked}2") is found
+    assert len(opened) == count
+
+
+@pytest.mark.parametrize("address", ["file:/f", "s3://bucket/f", "memory://empty-mount/f"])
+def test_nothing_lies_above_a_root(address: str) -> None:
+    opened: list[str] = []
+
+    def opening(url: str) -> Store:
+        opened.append(url)
+        raise InvalidRequest("no such place", code="invalid-url")
+
+    assert not Mounts(opening).has(address)
+    assert len(opened) == 1
+
+
+def test_what_cannot_be_asked_is_not_there() -> None:
+    def opening(url: str) -> Store:
+        raise NotFound("nothing", code="missing-file")
+
+    assert not Mounts(opening).has("/mnt/a/b/c/f")
+
+
+def test_a_store_that_nobody_opens_is_said() -> None:
+    def opening(url: str) -> Store:
+        raise InvalidRequest("no key", code="invalid-option", hint="give one")
+
+    store = MemoryStore("elsewhere", "t")
+    with pytest.raises(AlluviumError) as caught:
+        locate(store, opening, "s3://bucket/x/f")
+    assert (caught.value.code, caught.value.path, caught.value.hint) == (
+        "unreachable-file",
+        "s3://bucket/x/f",
+        "give one",
+    )
+    with pytest.raises(CorruptTable) as damaged:
+        locate(store, opening, "s3://bucket/x/")
+    assert (damaged.value.code, damaged.value.path) == ("malformed-path", "s3://bucket/x/")

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from obstore.store import AzureStore, GCSStore, S3Store
 
 from alluvium.errors import InvalidRequest
-from alluvium.storage.open import open_store
+from alluvium.storage.open import StoreOpener, open_store
 from alluvium.storage.stores.local import LocalStore
+from alluvium.storage.stores.objects import ObjectStore
 
 
 def test_local_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,3 +89,91 @@ def test_options_that_a_store_does_not_have(url: str) -> None:
         open_store(url, {"alow_unsafe_put": "true"})
     assert caught.value.code == "unknown-option"
     assert "allow_unsafe_put" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("hdfs://namenode/t", "Spark session"), ("my:table", "./my:table"), ("file:t", "leave file: out"),
+        ("file://host/a/t", "file:///host/a/t"), ("s3:///t", "scheme://bucket/path"), ("abfss:///t", "scheme://bucket/path"),
+        ("abfss://@acc.dfs.core.windows.net/t", "scheme://bucket/path"),
+    ],
+)  # fmt: skip
+def test_what_to_write_instead(url: str, hint: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        open_store(url)
+    assert hint in (caught.value.hint or "") and caught.value.url == url
+
+
+@pytest.mark.parametrize(
+    ("url", "refused"),
+    [
+        ("s3://key:secret@bucket/t", True), ("s3a://key@bucket/t", True), ("gs://key@bucket/t", True), ("hdfs://u:p@host/t", True),
+        ("https://u:p@host/t", True), ("abfss://c:x@acc.dfs.core.windows.net/t", True), ("hdfs://user@host/t", False),
+        ("abfss://c@acc.dfs.core.windows.net/t", False), ("s3://bucket/a@b", False),
+    ],
+)  # fmt: skip
+def test_no_address_has_credentials(url: str, refused: bool) -> None:
+    """A user may stand before the host of a file system, and a container before an account's; a password nowhere."""
+    if not refused:
+        with pytest.raises(InvalidRequest, match="is not known") if url.startswith("hdfs") else nullcontext():
+            open_store(url)
+        return
+    with pytest.raises(InvalidRequest) as caught:
+        open_store(url)
+    assert caught.value.code == "credentials-in-url"
+    shown = f"{caught.value} {caught.value.url}"
+    assert not any(secret in shown for secret in ("key:", "secret@", "key@", "u:p", "c:x"))
+
+
+def bucket_of(url: str, **options: str) -> Any:
+    store = open_store(url, options)
+    assert isinstance(store, ObjectStore)
+    return store._bucket
+
+
+def test_what_a_bucket_is_made_with() -> None:
+    made = bucket_of("s3n://b/t", region="eu-north-1", access_key_id="k", secret_access_key="s")
+    assert isinstance(made, S3Store) and dict(made.config)["region"] == "eu-north-1"
+    assert isinstance(bucket_of("gcs://b/t"), GCSStore)
+    for scheme in ("az", "azure"):
+        made = bucket_of(f"{scheme}://c/t", account_name="mine", account_key="a2V5")
+        assert isinstance(made, AzureStore) and dict(made.config)["account_name"] == "mine"
+    # The account of the address counts, unless an option names another.
+    made = bucket_of("abfss://c@mine.dfs.core.windows.net/t", account_key="a2V5")
+    assert dict(made.config)["account_name"] == "mine"
+    made = bucket_of("abfss://c@mine.dfs.core.windows.net/t", account_key="a2V5", account_name="other")
+    assert dict(made.config)["account_name"] == "other"
+
+
+@pytest.mark.parametrize(
+    ("options", "retries"),
+    [
+        ({}, {}), ({"max_retries": "3"}, {"max_retries": 3}), ({"max_retries": "0"}, {"max_retries": 0}),
+        ({"retry_timeout_s": "1.5"}, {"retry_timeout": timedelta(seconds=1.5)}),
+        ({"max_retries": "2", "retry_timeout_s": "0"}, {"max_retries": 2, "retry_timeout": timedelta(0)}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("url", ["s3://b/t", "gs://b/t", "az://c/t"])
+def test_how_often_a_request_is_repeated(url: str, options: dict[str, str], retries: dict[str, Any]) -> None:
+    account = {"account_name": "mine", "account_key": "a2V5"} if url.startswith("az") else {}
+    made = dict(bucket_of(url, **options, **account).retry_config)
+    # obstore's own, where nothing is said.
+    usual = {"max_retries": 10, "retry_timeout": timedelta(minutes=3)}
+    assert {name: made[name] for name in usual} == {**usual, **retries}
+
+
+@pytest.mark.parametrize("url", ["az://c/t", "azure://c/t", "abfss://c/t"])
+def test_azure_without_an_account(url: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        open_store(url)
+    assert (caught.value.code, caught.value.url) == ("invalid-option", url)
+
+
+def test_an_opener_opens_others_with_the_same_settings(tmp_path: Path) -> None:
+    opener = StoreOpener(str(tmp_path / "t"), {"allow_unsafe_put": "true"})
+    assert opener().url == f"file:{tmp_path}/t"
+    assert opener(str(tmp_path / "u")).url == f"file:{tmp_path}/u"
+    with pytest.raises(InvalidRequest):
+        StoreOpener(str(tmp_path), {"allow_unsafe_put": "perhaps"})()
+    assert StoreOpener("memory://opened/t")().url == "memory://opened/t"

@@ -115,3 +115,72 @@ def test_variants_at_any_depth_of_a_table():
     table = pa.Table.from_pylist(rows, schema_to_arrow(schema))
     assert show_variants(table.slice(1), schema).to_pylist() == shown.slice(1).to_pylist()
     assert show_variants(table.slice(0, 0), schema).schema.equals(shown.schema)
+
+
+#: "Primitive type" of the specification's table, by number: how many bytes follow the header.
+WIDTHS = {
+    0: 0,
+    1: 0,
+    2: 0,
+    3: 1,
+    4: 2,
+    5: 4,
+    6: 8,
+    7: 8,
+    8: 5,
+    9: 9,
+    10: 17,
+    11: 4,
+    12: 8,
+    13: 8,
+    14: 4,
+    17: 8,
+    18: 8,
+    19: 8,
+    20: 16,
+}
+
+
+@pytest.mark.parametrize("kind", WIDTHS)
+def test_every_type_takes_the_bytes_of_the_specification(kind: int):
+    value = bytes([kind << 2, *bytes(WIDTHS[kind])])
+    assert json.loads(format_variant(EMPTY, value)) is not None or kind == 0
+    # In a list the next value begins right behind it.
+    array = bytes([3, 2, 0, len(value), len(value) + 2]) + value + b"\x0c\x05"
+    assert json.loads(format_variant(EMPTY, array))[1] == 5
+    if WIDTHS[kind]:
+        with pytest.raises(CorruptTable):
+            format_variant(EMPTY, value[:-1])
+
+
+def test_every_byte_of_a_number_counts():
+    for kind, text in (
+        (17, "00:00:00.000001"),
+        (12, "1970-01-01 00:00:00.000001+00:00"),
+        (13, "1970-01-01 00:00:00.000001"),
+    ):
+        assert json.loads(format_variant(EMPTY, bytes([kind << 2, 1, *bytes(7)]))) == text
+        high = bytes([kind << 2, *bytes(7), 1])
+        if kind == 17:
+            # Beyond the end of any day.
+            with pytest.raises(CorruptTable, match="outside of the day"):
+                format_variant(EMPTY, high)
+        else:
+            assert json.loads(format_variant(EMPTY, high)).startswith("4253-05-31")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        ("", "version"), ("000000", "version"), ("020000", "version"), ("0f0000", "version"), ("110000", None), ("c1" + "00" * 8, None),
+        ("01", "cut off"), ("0101", "fewer bytes"), ("010100", "fewer bytes"), ("01010001", "lead out"), ("0101000161", None), ("01020002016161", "lead out"),
+        ("010200010261", "lead out"), ("0102000102" "6161", None), ("41" "0000" "00", "fewer bytes"), ("41" "0000" "0000", None),
+    ],
+)  # fmt: skip
+def test_metadata_that_is_none(metadata: str, problem: str | None):
+    if problem is None:
+        assert format_variant(bytes.fromhex(metadata), b"\x0c\x07") == "7"
+        return
+    with pytest.raises(CorruptTable, match=problem) as caught:
+        format_variant(bytes.fromhex(metadata), b"\x0c\x07")
+    assert caught.value.code == "malformed-variant"

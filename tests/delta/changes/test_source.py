@@ -297,6 +297,18 @@ def test_columns_that_were_added_are_null_before(table: ChangeTable) -> None:
     assert changed(older.changes(0, 99)) == [(1, "v1", "insert", 0)]
 
 
+def test_a_column_that_came_without_nulls_has_them_in_rows_of_before(table: ChangeTable) -> None:
+    table.commit(protocol(), metadata(), table.add("a.parquet", [1]))
+    table.commit(metadata(Struct((*SCHEMA.fields, Field("w", DOUBLE, False)))))
+    table.rows("b.parquet", id=[2], v=["x"], w=[0.5])
+    table.commit(table.add("b.parquet"))
+    t = alluvium.open(table.url)
+    whole, later = t.changes(0), t.changes(2)
+    assert whole.schema.field("w").nullable and sorted(whole["w"].to_pylist(), key=str) == [0.5, None]
+    assert not later.schema.field("w").nullable and later["w"].to_pylist() == [0.5]
+    assert whole.schema.field("id").nullable == later.schema.field("id").nullable
+
+
 @pytest.mark.parametrize(
     ("later", "column"),
     [

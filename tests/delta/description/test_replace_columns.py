@@ -165,3 +165,18 @@ def test_defaults_that_are_refused(config: TableConfig, path: tuple[str, ...], d
     with pytest.raises(InvalidRequest) as caught:
         alter_columns(config, [ColumnChange(path, default=default)])
     assert caught.value.code == code
+
+
+def test_what_is_within_arrays_and_maps_has_a_type_alone():
+    """The element of an array is no column: it gets wider, but has neither comment nor place."""
+    config = new_config(Struct((Field("l", Array(INTEGER)),)), [], {"delta.enableTypeWidening": "true"})
+    wider = alter_columns(config, [ColumnChange(("l", "element"), data_type=LONG)])
+    assert wider.config.schema.fields[0].type == Array(LONG)
+    for change in (
+        ColumnChange(("l", "element"), comment="c"),
+        ColumnChange(("l", "element"), nullable=True),
+        ColumnChange(("L", "element"), position=Position()),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            alter_columns(config, [change])
+        assert (caught.value.code, caught.value.column) == ("not-a-column", "l.element")

@@ -148,6 +148,10 @@ def test_other_partitions_may_be_agreed_to() -> None:
     with pytest.raises(InvalidRequest) as caught:
         ensure_fits(config.protocol, config.metadata, 3, shown, 5, StreamOptions())
     assert "by nothing, when" in str(caught.value)
+    # The setting by which a session agrees to it, as the reference's users know it.
+    assert "spark.databricks.delta.streaming.unsafeReadOnPartitionColumnChanges.enabled to true" in str(
+        caught.value.hint
+    )
 
 
 def test_changes_must_be_recorded() -> None:

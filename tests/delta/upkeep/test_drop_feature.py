@@ -112,6 +112,9 @@ def test_what_is_left(tmp_path: Path, name: str) -> None:
     assert operations(store, 2) == said and done.version == snapshot.version
     assert entry(store, done.version)[0]["commitInfo"]["operationParameters"] == {
         "featureName": name, "truncateHistory": False}  # fmt: skip
+    for version, operation in enumerate(said, 2):
+        if operation == "ROW TRACKING UNBACKFILL":
+            assert entry(store, version)[0]["commitInfo"]["operationParameters"] == {"batchId": "0"}
     commit_rows(open_target(store), [3])
     assert sorted(alluvium.open(store.url).to_arrow(["id"]).column("id").to_pylist()) == [1, 2, 3]
     with pytest.raises(InvalidRequest) as caught:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
 from alluvium.delta.description.create import new_config
+from alluvium.delta.log.names import commit_path
 from alluvium.delta.terms.config import parse_config
 from alluvium.delta.upkeep.row_id_backfill import backfill_row_ids
 from alluvium.delta.view.snapshot import load_snapshot
@@ -50,3 +53,24 @@ def test_files_that_somebody_has_replaced_do_not_come_back(store: Store, data_ch
     with pytest.raises(CommitConflict):
         backfill_row_ids(before, "test", DEFAULT_RETRY)
     assert ids(store) == [1, 2, 3]
+
+
+def test_what_the_history_says_of_it(tmp_path: Path) -> None:
+    """A table of an old protocol gets the feature first, in a commit of its own."""
+    store = open_store(str(tmp_path / "t"))
+    commit_rows(open_target(store), [1, 2])
+    backfill_row_ids(load_snapshot(store), "test", DEFAULT_RETRY)
+    upgraded, filled = (load_commit(store, version) for version in (1, 2))
+    assert upgraded["operation"] == "UPGRADE PROTOCOL"
+    assert json.loads(upgraded["operationParameters"]["newProtocol"]) == {
+        "minReaderVersion": 1,
+        "minWriterVersion": 7,
+        "readerFeatures": None,
+        "writerFeatures": ["appendOnly", "domainMetadata", "invariants", "rowTracking"],
+    }
+    assert (filled["operation"], filled["operationParameters"]) == ("ROW TRACKING BACKFILL", {"batchId": "0"})
+
+
+def load_commit(store: Store, version: int) -> dict[str, Any]:
+    lines = map(json.loads, store.get(commit_path(version)).splitlines())
+    return dict(next(line["commitInfo"] for line in lines if "commitInfo" in line))

@@ -139,3 +139,26 @@ def test_statistics_as_columns_do_not_count_in_json(tmp_path: Path) -> None:
     assert table.files("i = 7")["path"].to_pylist() == ["1"]
     assert table.files("day = '2024-01-01'")["path"].to_pylist() == ["0"]
     assert table.files("i = 3").num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "ask"),
+    [
+        ({"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]}, "i.x"),
+        ({"type": "array", "elementType": "integer", "containsNull": True}, None),
+        ({"type": "map", "keyType": "string", "valueType": "integer", "valueContainsNull": True}, None),
+        ("variant", None),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_values_without_an_order(
+    kind: object, ask: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(FIELDS, "i", kind)  # type: ignore[arg-type]
+    table = _table(tmp_path, [{"stats": json.dumps({"numRecords": 0})}])
+    with pytest.raises(InvalidRequest) as caught:
+        table.bounds(["i"])
+    assert (caught.value.code, caught.value.column) == ("unordered-column", "i")
+    assert (caught.value.hint is not None) == (ask is not None)
+    if ask is not None:
+        assert table.bounds([ask])[ask].min is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import uuid
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import alluvium
 from alluvium.delta.terms.spec import Metadata
 from alluvium.errors import InvalidRequest
+from alluvium.storage.open import open_store
 
 DATA = pa.table({"id": [1, 2, 3, 4, 5], "day": ["a", "a", None, "b", "a"]})
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -109,3 +112,111 @@ def test_a_name_that_no_table_has(t: alluvium.Table) -> None:
     assert caught.value.code == "unknown-metadata-table"
     with pytest.raises(InvalidRequest, match="metadata"):
         t.system("files")
+
+
+def written() -> alluvium.Table:
+    """A log by hand: two commits of files of two partitions under a protocol that lists features, one of which nobody knows."""
+    url = f"memory://{uuid.uuid4().hex}/t"
+    fields = [
+        {"name": "id", "type": "long", "nullable": False, "metadata": {"comment": "a number", "n": 1, "list": [1, "x"], "s": "text"}},
+        {"name": "d", "type": "decimal(5,2)", "nullable": True, "metadata": {}},
+        {"name": "p", "type": "string", "nullable": True, "metadata": {}}, {"name": "q", "type": "integer", "nullable": True, "metadata": {}},
+    ]  # fmt: skip
+    metadata = {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": ["q", "p"], "configuration": {"delta.enableRowTracking": "true", "delta.appendOnly": "true"}}  # fmt: skip
+    writers = ["appendOnly", "rowTracking", "domainMetadata", "checkConstraints", "future-of-writers", "v2Checkpoint"]
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["v2Checkpoint"],
+        "writerFeatures": writers,
+    }
+
+    def add(
+        name: str, q: str | None, p: str | None, size: int, rows: int | None, moment: int, **more: Any
+    ) -> dict[str, Any]:
+        stats = {} if rows is None else {"stats": json.dumps({"numRecords": rows})}
+        values = {"q": q, "p": p}
+        return {
+            "add": {
+                "path": name,
+                "partitionValues": values,
+                "size": size,
+                "modificationTime": moment,
+                "dataChange": True,
+                **stats,
+                **more,
+            }
+        }
+
+    commits = [
+        [{"commitInfo": {"timestamp": 5, "operation": "WRITE"}}, {"protocol": protocol}, {"metaData": metadata},
+         add("a", "1", "x", 10, 3, 7_000, baseRowId=0, defaultRowCommitVersion=0, tags={"k": "v"}),
+         add("b", "1", "x", 20, 4, 9_000, baseRowId=3, defaultRowCommitVersion=0, clusteringProvider="liquid"),
+         {"txn": {"appId": "z", "version": 4, "lastUpdated": 11}}],
+        [{"commitInfo": {"timestamp": 6, "operation": "WRITE"}}, add("c", "2", None, 30, None, 8_000), add("d", "2", None, 1, 5, 1_000),
+         add("e", None, "x", 5, 1, 2_000), {"txn": {"appId": "a", "version": 9}}, {"txn": {"appId": "z", "version": 5, "lastUpdated": 12}}],
+    ]  # fmt: skip
+    store = open_store(url)
+    for version, actions in enumerate(commits):
+        store.put(f"_delta_log/{version:020}.json", "\n".join(map(json.dumps, actions)).encode())
+    return alluvium.open(url)
+
+
+def at(milliseconds: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(milliseconds / 1000, dt.timezone.utc)
+
+
+def test_every_value_of_files() -> None:
+    found = {row["path"]: row for row in rows(written(), "files")}
+    nothing = {"base_row_id": None, "default_row_commit_version": None, "clustering_provider": None, "tags": None}
+    assert found["a"] == {
+        "path": "a", "size": 10, "num_rows": 3, "partition": {"q": "1", "p": "x"}, "modification_time": at(7_000), "deleted_rows": 0,
+        **nothing, "base_row_id": 0, "default_row_commit_version": 0, "tags": {"k": "v"},
+    }  # fmt: skip
+    assert (found["b"]["clustering_provider"], found["b"]["base_row_id"]) == ("liquid", 3)
+    assert found["c"] == {
+        "path": "c", "size": 30, "num_rows": None, "partition": {"q": "2", "p": None}, "modification_time": at(8_000), "deleted_rows": 0,
+        **nothing,
+    }  # fmt: skip
+
+
+def test_every_value_of_partitions() -> None:
+    found = rows(written(), "partitions")
+    assert sorted(found, key=lambda row: row["size"]) == [
+        {"partition": {"q": None, "p": "x"}, "files": 1, "size": 5, "num_rows": 1, "deleted_rows": 0, "modification_time": at(2_000)},
+        {"partition": {"q": "1", "p": "x"}, "files": 2, "size": 30, "num_rows": 7, "deleted_rows": 0, "modification_time": at(9_000)},
+        # A file that does not say how many rows it has makes the sum unknown.
+        {"partition": {"q": "2", "p": None}, "files": 2, "size": 31, "num_rows": None, "deleted_rows": 0, "modification_time": at(8_000)},
+    ]  # fmt: skip
+
+
+def test_every_value_of_columns() -> None:
+    shared = {"comment": None, "metadata": {}, "nullable": True, "partition_index": None}
+    assert rows(written(), "columns") == [
+        {**shared, "column": "id", "type": "bigint", "nullable": False, "comment": "a number", "physical_name": "id",
+         "metadata": {"n": "1", "list": '[1,"x"]', "s": "text"}},
+        {**shared, "column": "d", "type": "decimal(5,2)", "physical_name": "d"},
+        {**shared, "column": "p", "type": "string", "physical_name": "p", "partition_index": 1},
+        {**shared, "column": "q", "type": "int", "physical_name": "q", "partition_index": 0},
+    ]  # fmt: skip
+
+
+def test_every_value_of_features() -> None:
+    found = {row.pop("feature"): tuple(row.values()) for row in rows(written(), "features")}
+    # For readers, listed, used, readable, writable.
+    assert found == {
+        "appendOnly": (False, True, True, True, True),
+        "checkConstraints": (False, True, False, True, True),
+        "domainMetadata": (False, True, None, True, True),
+        "future-of-writers": (False, True, None, True, False),
+        "rowTracking": (False, True, True, True, True),
+        "v2Checkpoint": (True, True, False, True, True),
+    }
+
+
+def test_every_value_of_transactions() -> None:
+    assert rows(written(), "transactions") == [
+        {"app_id": "a", "version": 9, "last_updated": None},
+        {"app_id": "z", "version": 5, "last_updated": at(12)},
+    ]

@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 from plain_writer import commit_rows, open_target
 
+import alluvium
 from alluvium.api.delta.alter import Alteration
 from alluvium.delta.terms.spec import FILES
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.write.symlink_manifest import DIRECTORY, ensure_mode, write_manifests
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import Replace
+from alluvium.storage.open import open_store
 from alluvium.storage.stores.memory import MemoryStore
 
 ENABLED = {"delta.compatibility.symlinkFormatManifest.enabled": "true"}
@@ -133,3 +135,14 @@ def test_there_is_one_mode():
     with pytest.raises(InvalidRequest) as caught:
         ensure_mode("foo")
     assert caught.value.code == "unknown-mode"
+
+
+def test_rows_that_are_deleted_by_vectors_would_come_back(store: MemoryStore):
+    url = "memory://vectors-beside-manifests/t"
+    alluvium.write(pa.table({"id": [1, 2, 3]}), url, **{"delta.enableDeletionVectors": "true"})
+    write_manifests(load_snapshot(open_store(url)))
+    alluvium.DeltaTable.forPath(url).delete("id = 2")
+    with pytest.raises(UnsupportedFeature) as caught:
+        write_manifests(load_snapshot(open_store(url)))
+    assert (caught.value.code, caught.value.version, caught.value.url) == ("manifest-with-vectors", 1, url)
+    assert "1 files" in str(caught.value) and tuple(caught.value.features) == ("deletionVectors",)

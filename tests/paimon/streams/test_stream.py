@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from faulty_store import FaultyStore
 from paimon_tables import HandWritten
 
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
@@ -137,3 +138,27 @@ def test_offsets() -> None:
         with pytest.raises(InvalidRequest) as caught:
             parse_offset(wrong)
         assert caught.value.code == "invalid-offset"
+
+
+class Asked(FaultyStore):
+    """Takes note of what is read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(open_store(str(path)))
+        self.read: list[str] = []
+
+    def get(self, path: str) -> bytes:
+        self.read.append(path)
+        return super().get(path)
+
+
+def test_where_nothing_is_new_nothing_is_read(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", KEYED, ["k"])
+    table.commit([{"k": 1, "v": "a"}])
+    store = Asked(table.path)
+    stream = Stream(load_snapshot(store), {})
+    end = stream.latest(stream.latest(None))
+    store.read.clear()
+    assert stream.latest(end) == end and store.read == []
+    table.commit([{"k": 2, "v": "a"}])
+    assert stream.latest(end) == Offset(3) and store.read != []

@@ -292,3 +292,95 @@ def test_levels_and_sizes() -> None:
     ):  # fmt: skip
         assert compaction_options.needs_lookup(options) == wanted
         assert compaction_options.makes_changelog_of_lookups(options) == (options.get("changelog-producer") == "lookup")
+
+
+#: What files were written by: such options stay as they are once the table holds data.
+IMMUTABLE = """
+aggregation.remove-record-on-delete blob-descriptor-field blob-external-storage-field blob-external-storage-path
+bucket-function.type bucket-key data-evolution.enabled data-file.path-directory force-lookup index-file-in-data-file-dir
+merge-engine partial-update.remove-record-on-delete partial-update.remove-record-on-sequence-group partition
+pk-clustering-override primary-key row-tracking.enabled rowkind.field
+"""
+
+
+def refusal(options: dict[str, str], key: str, value: str | None) -> str | None:
+    try:
+        o.ensure_option_may_change(options, key, value)
+    except InvalidRequest as error:
+        assert key in str(error) or key.startswith(("bucket", "deletion"))
+        return error.code
+    return None
+
+
+@pytest.mark.parametrize("key", IMMUTABLE.split())
+def test_options_that_stay(key: str) -> None:
+    for options, value, code in (
+        ({}, "x", "immutable-option"), ({key: "y"}, "x", "immutable-option"), ({key: "y"}, None, "immutable-option"),
+        ({}, None, "immutable-option"), ({key: "x"}, "x", None),
+    ):  # fmt: skip
+        assert refusal(options, key, value) == code
+    assert frozenset(IMMUTABLE.split()) == o.IMMUTABLE_OPTIONS
+
+
+BUCKETS = "bucket-change"
+VECTORS = "deletion-vectors-change"
+IGNORED = "ignore-delete-change"
+
+
+@pytest.mark.parametrize(
+    ("options", "key", "value", "code"),
+    [
+        ({"bucket": "2"}, "bucket", "4", None), ({"bucket": "2"}, "bucket", "2", None), ({"bucket": "2"}, "bucket", None, BUCKETS),
+        ({"bucket": "2"}, "bucket", "-1", BUCKETS), ({"bucket": "-1"}, "bucket", "4", BUCKETS), ({}, "bucket", "4", BUCKETS),
+        ({}, "bucket", None, BUCKETS), ({"bucket": "-1"}, "bucket", "-1", None), ({"bucket": "2"}, "bucket", "-2", None),
+        ({}, "deletion-vectors.enabled", "true", VECTORS), ({}, "deletion-vectors.enabled", " TRUE ", VECTORS),
+        ({}, "deletion-vectors.enabled", "false", None), ({}, "deletion-vectors.enabled", None, None),
+        ({"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled", None, VECTORS),
+        ({"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled", "false", VECTORS),
+        ({"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled", "TRUE", None),
+        ({"deletion-vectors.enabled": "true", "deletion-vectors.modifiable": "true"}, "deletion-vectors.enabled", "false", None),
+        ({"deletion-vectors.modifiable": "true"}, "deletion-vectors.enabled", "true", None),
+        *(
+            case
+            for key in ("ignore-delete", "ignore-update-before")
+            for case in (
+                ({key: "true"}, key, "false", IGNORED), ({key: " TRUE"}, key, "false", IGNORED), ({key: "true"}, key, " True ", None),
+                ({key: "true"}, key, None, None), ({}, key, "true", None), ({key: "false"}, key, "true", None), ({}, key, "false", None),
+                ({key: "false"}, key, "FALSE", None),
+            )
+        ),
+        ({}, "clustering.columns", "a", None), ({"pk-clustering-override": "false"}, "clustering.columns", "a", "immutable-option"),
+        ({"pk-clustering-override": "true"}, "clustering.columns", None, "immutable-option"),
+        ({"pk-clustering-override": "true", "clustering.columns": "a"}, "clustering.columns", "a", None),
+        ({}, "anything", "x", None), ({"anything": "x"}, "anything", None, None),
+    ],
+)  # fmt: skip
+def test_options_that_change_under_conditions(
+    options: dict[str, str], key: str, value: str | None, code: str | None
+) -> None:
+    assert refusal(options, key, value) == code
+
+
+@pytest.mark.parametrize(
+    ("unit", "bits"),
+    [(name, bits) for bits, names in enumerate([["", "b", "bytes"], ["k", "kb", "kibibytes"], ["m", "mb", "mebibytes"], ["g", "gb", "gibibytes"],
+                                               ["t", "tb", "tebibytes"]]) for name in names],
+)  # fmt: skip
+def test_units_of_sizes(unit: str, bits: int) -> None:
+    for text in (f"3{unit}", f" 3 {unit.upper()} ", f"03  {unit.title()}"):
+        assert o.parse_size(text) == 3 << (10 * bits)
+    for wrong in (f"3{unit}x", f"{unit}", f"-3{unit}", f"3.0{unit}", f"3 {unit} 4"):
+        with pytest.raises(ValueError, match="size"):
+            o.parse_size(wrong)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    ["default", "latest-full", "full", "latest", "compacted-full", "from-timestamp", "from-creation-timestamp", "from-file-creation-time",
+     "from-snapshot", "from-snapshot-full", "incremental"],
+)  # fmt: skip
+def test_modes_of_scans(mode: str) -> None:
+    for key in ("scan.mode", "log.scan"):
+        assert o.SCAN_MODE.get({key: mode.upper()}) == mode
+        with pytest.raises(InvalidRequest):
+            o.SCAN_MODE.get({key: f"{mode}x"})

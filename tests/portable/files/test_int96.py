@@ -16,7 +16,7 @@ NEAR = ["2262-04-11 23:47:16", "1677-09-21 00:12:44", "1969-12-31 23:59:59.99999
 FAR = ["9999-12-31 00:00:00", "0001-01-01 00:00:00", "2600-04-12 00:00:00", "1677-09-20 00:00:00"]
 
 
-def written(folder: Path, texts: list[str | None]) -> Files:
+def written(folder: Path, texts: list[str | None], rows: int = 2) -> Files:
     times = pa.array(texts).cast(pa.timestamp("us"))
     structs = pa.StructArray.from_arrays([times], ["t"])
     lists = pa.ListArray.from_arrays(pa.array(range(len(texts) + 1), pa.int32()), times)
@@ -24,7 +24,7 @@ def written(folder: Path, texts: list[str | None]) -> Files:
     values = pa.MapArray.from_arrays(ones, pa.array(["k"] * len(texts)), times)
     keys = pa.MapArray.from_arrays(ones, times.fill_null(0), pa.array(["v"] * len(texts)))
     table = pa.table({"n": pa.array(range(len(texts))), "t": times, "s": structs, "l": lists, "m": values, "k": keys})
-    pq.write_table(table, folder / "f.parquet", use_deprecated_int96_timestamps=True, row_group_size=2)
+    pq.write_table(table, folder / "f.parquet", use_deprecated_int96_timestamps=True, row_group_size=rows)
     return Files(open_store(str(folder)), open_store)
 
 
@@ -47,3 +47,13 @@ def test_years_that_they_have_are_read(tmp_path: Path) -> None:
     file.close()
     assert times.type == pa.timestamp("ns")
     assert times.cast(pa.timestamp("us")).equals(pa.array(NEAR).cast(pa.timestamp("us")))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 9])
+@pytest.mark.parametrize("place", range(5))
+def test_one_of_them_among_others_is_refused(tmp_path: Path, rows: int, place: int) -> None:
+    texts = [*NEAR[:place], FAR[0], *NEAR[place:]]
+    files = written(tmp_path, texts, rows)
+    for column in ("t", "s", "l", "m", "k"):
+        with pytest.raises(UnsupportedFeature):
+            list(open_data_file(files, "f.parquet", "UTC", unit="ns").batches({column: column}, 100))

@@ -191,3 +191,19 @@ def test_pages_without_values_are_given_up() -> None:
 
     with pytest.raises(NoPages, match="without values"):
         walk_pages(read, chunk, Leaf(0, False), 1)
+
+
+def test_footers_of_too_many_chunks_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of columns times row groups: decoding such a footer would take longer than reading the rows."""
+    rows = pa.table({"a": np.arange(60_000), "b": np.arange(60_000) * 7, "c": np.arange(60_000) % 5})
+    pq.write_table(
+        rows, tmp_path / "f", write_page_index=True, row_group_size=30_000, data_page_size=4096, use_dictionary=False
+    )
+    for most, is_read in ((6, True), (5, False)):
+        monkeypatch.setattr(page_rows, "_MAX_CHUNKS", most)
+        pages, reader = opened(pa.OSFile(str(tmp_path / "f")))
+        assert reader.metadata.num_columns * reader.metadata.num_row_groups == 6
+        found = pages.rows(0, ["a"], POSITIONS[:2])
+        assert (found is not None) == is_read == (pages.bounds(0, "a") is not None)
+        assert pages.statistics(0, 0)[2] == (0 if is_read else None)
+        assert found is None or found["a"].to_pylist() == [0, 777]

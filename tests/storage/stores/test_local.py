@@ -352,3 +352,23 @@ def test_nothing_is_written_below_a_file(tmp_path: Path) -> None:
     store.delete_tree("a")
     store.delete("a/b")
     assert (tmp_path / "file").read_bytes() == b"kept"
+
+
+def test_what_is_written_over_an_object_is_another_though_its_time_was_set_back(tmp_path: Path) -> None:
+    """Times that somebody sets are seldom finer than milliseconds: then the change time tells."""
+    store, path = LocalStore(str(tmp_path)), tmp_path / "x"
+    path.write_bytes(b"one")
+    os.utime(path, ns=(1_700_000_000_000_000_000, 1_700_000_000_000_000_000))
+    first = store.head("x")
+    time.sleep(0.02)
+    with open(path, "r+b") as file:
+        file.write(b"two")
+    os.utime(path, ns=(1_700_000_000_000_000_000, 1_700_000_000_000_000_000))
+    second = store.head("x")
+    assert (first.size, first.modified_ms) == (second.size, second.modified_ms) and first != second
+    # A finer time is the content's own.
+    os.utime(path, ns=(1_700_000_000_000_000_001, 1_700_000_000_000_000_001))
+    third = store.head("x")
+    time.sleep(0.02)
+    path.chmod(0o600)
+    assert store.head("x") == third != second

@@ -31,7 +31,7 @@ def test_keys_carry_the_prefix(s3: Store, s3_bucket: S3Bucket) -> None:
     assert s3.uri("a b/é%20") == "s3a://bucket/t/a b/é%20"
 
 
-@pytest.mark.parametrize("fault", [500, 503, 429, "drop"])
+@pytest.mark.parametrize("fault", [500, 503, 408, 425, 429, "drop"])
 def test_without_a_clear_answer_the_outcome_is_unknown(s3: Store, s3_bucket: S3Bucket, fault: int | str) -> None:
     s3_bucket.fault = fault
     assert s3.put_if_absent("x", b"1") is PutOutcome.UNKNOWN

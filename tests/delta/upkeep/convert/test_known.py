@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from alluvium.delta.upkeep.convert.conversion import ConvertRequest, ensure_same_partitions
 from alluvium.delta.upkeep.convert.footers import Footers
 from alluvium.delta.upkeep.convert.known import ensure_shown, has_defaults, hidden_column
 from alluvium.errors import InvalidRequest
@@ -71,3 +72,36 @@ def test_what_files_have_and_nobody_shows() -> None:
     assert hidden_column(columns("id int, x int"), known) == "x"
     assert hidden_column(columns("s struct<a: int, x: int>"), known) == "s.x"
     assert hidden_column(columns("l array<struct<x: int>>"), known) == "l.element.x"
+
+
+@pytest.mark.parametrize(
+    ("said", "known", "fits"),
+    [
+        (None, "p int", True), ("p int", "p int", True), ("P int", "p int", True), ("p int, q date", "p int, q date", True),
+        ("", "", True), ("p int", "p bigint", False), ("q int", "p int", False), ("q date, p int", "p int, q date", False),
+        ("p int", "p int, q date", False), ("p int", "", False), ("", "p int", False),
+    ],
+)  # fmt: skip
+def test_partitions_that_are_known_already(said: str | None, known: str, fits: bool) -> None:
+    columns_said = None if said is None else parse_fields(said) if said else ()
+    columns_known = parse_fields(known) if known else ()
+    if fits:
+        ensure_same_partitions(columns_said, columns_known, "the catalog")
+        return
+    with pytest.raises(InvalidRequest) as caught:
+        ensure_same_partitions(columns_said, columns_known, "the catalog")
+    assert caught.value.code == "partition-schema" and str(caught.value).startswith("the catalog has other partition")
+    assert f"({known.replace(' bigint', ' bigint') or 'none'})" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("properties", "tight"),
+    [
+        ({}, None), ({"delta.enableDeletionVectors": "true"}, True), ({"DELTA.ENABLEDELETIONVECTORS": " TRUE "}, True),
+        ({"delta.enableDeletionVectors": "False"}, None), ({"delta.feature.deletionVectors": "supported"}, True),
+        ({"delta.feature.rowTracking": "supported"}, None), ({"delta.enableDeletionVectorsx": "true"}, None),
+        ({"delta.enableDeletionVectors": "false", "delta.feature.deletionVectors": "enabled"}, True),
+    ],
+)  # fmt: skip
+def test_bounds_are_said_to_be_tight_where_vectors_may_come(properties: dict[str, str], tight: bool | None) -> None:
+    assert ConvertRequest(properties=properties).tight_bounds is tight

@@ -391,6 +391,8 @@ def test_missing_statistics_are_computed(table: Path, instead: str | None) -> No
         "COMPUTE STATS",
         "SnapshotIsolation",
     )
+    assert info["commitInfo"]["operationMetrics"] == {"numUpdatedFiles": "1"}
+    assert info["commitInfo"]["operationParameters"] == {"predicate": "[]"}
     assert (add["add"]["path"], add["add"]["dataChange"]) == (path, False)
     assert json.loads(str(add["add"]["stats"]))["minValues"] == {"id": 3, "p": "a"}
     assert alluvium.open(str(table)).files("id = 3").num_rows == 1

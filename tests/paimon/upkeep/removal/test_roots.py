@@ -10,7 +10,7 @@ import pytest
 from faulty_store import FaultyStore
 from paimon_rows import append, ks, make, open_target
 
-from alluvium.errors import NotFound
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.travel import list_snapshots, list_tags
 from alluvium.paimon.upkeep.removal.roots import list_roots
@@ -172,3 +172,15 @@ def test_a_snapshot_with_a_changelog_needs_its_rows_all_the_same(table: PaimonTa
     (root / "snapshot/snapshot-4").write_text(json.dumps({**newest, "changelogManifestList": changelog}))
     table.expire_snapshots(**ONLY_THE_NEWEST)
     assert (list_snapshots(table._store), ks(table._store)) == ([4], [0, 1, 2, 3])
+
+
+def test_a_branch_without_a_schema_ends_the_search_for_orphans(table: PaimonTable, tmp_path: Path) -> None:
+    """Nobody knows what it needs."""
+    table.create_tag("a")
+    table.create_branch("half", "a")
+    (tmp_path / "t/branch/branch-half/schema/schema-0").unlink()
+    with pytest.raises(CorruptTable) as caught:
+        table.remove_orphan_files("2020-01-01")
+    assert caught.value.code == "branch-without-schema" and "half" in str(caught.value)
+    table.delete_branch("half")
+    assert table.remove_orphan_files("2020-01-01").count == 0
