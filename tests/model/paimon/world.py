@@ -70,7 +70,7 @@ def order_of(now: Version) -> str | None:
 def behind_deletions(now: Version, row: Row) -> Row:
     """A new row as late as the deletion of its key: an older one is there only if a compaction dropped the deletion."""
     order, past = order_of(now), now.deleted.get(row[ID])
-    return {**row, order: past} if order and row[ID] in now.deleted and rank(row.get(order)) < rank(past) else row
+    return {**row, order: past} if order and row[ID] in now.deleted and _rank(row.get(order)) < _rank(past) else row
 
 
 def with_deletions(now: Version, after: Version) -> Version:
@@ -78,7 +78,7 @@ def with_deletions(now: Version, after: Version) -> Version:
     if (order := order_of(now)) is None:
         return after
     gone = {key: row.get(order) for key, row in now.rows.items() if key not in after.rows}
-    known = {key: max(value, now.deleted.get(key, value), key=rank) for key, value in gone.items()}
+    known = {key: max(value, now.deleted.get(key, value), key=_rank) for key, value in gone.items()}
     return replace(after, deleted=now.deleted | known)
 
 
@@ -89,14 +89,14 @@ def merged(now: Version, old: Row | None, new: Row) -> Row:
     engine = engine_of(now)
     if engine == "deduplicate":
         order = order_of(now)
-        return old if order and rank(new.get(order)) < rank(old.get(order)) else new
+        return old if order and _rank(new.get(order)) < _rank(old.get(order)) else new
     given = {key: new.get(key) if new.get(key) is not None else old.get(key) for key in {*old, *new}}
     if engine == "aggregation":
         given["n"] = _sum(old.get("n"), new.get("n"))
     return {**given, ID: new[ID]}
 
 
-def rank(value: Value) -> tuple[bool, Any]:
+def _rank(value: Value) -> tuple[bool, Any]:
     """Nulls are least."""
     return (value is not None, 0 if value is None else Decimal(value))
 

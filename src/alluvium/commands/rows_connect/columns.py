@@ -95,12 +95,16 @@ def _settled(node: Expression, settle: Callable[[str], str]) -> Expression | Non
         return None if text == node._expr else SQLExpression(text)
     if not _is_clock(node):
         return None
-    given = [to_sql(ConnectColumn(each)) for each in node._args]
-    if None in given:
-        raise UnsteadyText(node._name)
-    call = f"{node._name}({', '.join(filter(None, given))})"
+    call = f"{node._name}({', '.join(_argument(node, each) for each in node._args)})"
     text = settle(call)
     return None if text == call else SQLExpression(text)
+
+
+def _argument(clock: CallFunction | UnresolvedFunction, given: Expression) -> str:
+    text = to_sql(ConnectColumn(given))
+    if text is None:
+        raise UnsteadyText(clock._name)
+    return text
 
 
 def _is_clock(node: Expression) -> TypeGuard[CallFunction | UnresolvedFunction]:
