@@ -31,11 +31,27 @@ _SPARKS = (
 _NEEDED = r"^(fs\.AbstractFileSystem\..*|fs\.defaultFS)$"
 
 
-def lighten(context) -> None:
-    """Takes the defaults out of what a context calls Hadoop's configuration: 1,080 of 1,100 entries, most of them YARN's.
+#: What PySpark, delta-spark and tests ask their view of the JVM for.
+_NAMES = (
+    "java",
+    "org",
+    "scala",
+    "io",
+    "PythonUtils",
+    "PythonSQLUtils",
+    "PythonRDD",
+    "SerDeUtil",
+    "SimplePythonFunction",
+)
 
-    Spark sends all of them with each job, in five or six copies that are written and read entry by entry: a fifth of the
-    JVM's time. Hadoop's code has the same defaults.
+
+def lighten(context) -> None:
+    """Takes from a context what costs each job, and each call, and is of no use for small tables.
+
+    The defaults of what it calls Hadoop's configuration, 1,080 of 1,100 entries, most of them YARN's: Spark sends all of
+    them with each job, in five or six copies that are written and read entry by entry, a fifth of the JVM's time. Hadoop's
+    code has the same defaults. And the question what the first part of a name is (`jvm.java`): for each the JVM looks in
+    every package that PySpark imports, archive by archive.
 
     Args:
         context: A `SparkContext` whose JVM is this process's.
@@ -54,3 +70,5 @@ def lighten(context) -> None:
     configuration.clear()
     for name, value in {**needed, **own, **said}.items():
         configuration.set(name, value)
+    for name in _NAMES:
+        setattr(java, name, getattr(java, name))

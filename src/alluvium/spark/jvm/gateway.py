@@ -1,7 +1,7 @@
 """The JVM behind a classic session: references to its classes, each looked up once a gateway.
 
-Every attribute in `jvm.org.apache.spark...` is a round trip of 0.1 ms and more, so nothing on a hot path spells
-such a name; it takes a field of `Java`.
+Every static member of a class is a round trip of 0.1 ms and more, so nothing on a hot path names one; it takes a field
+of `Java`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from py4j.java_gateway import JavaGateway, JVMView
+from py4j.java_gateway import JavaGateway
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
+
+from alluvium.spark.jvm.packages import Packages
 
 #: An object that lives in the JVM. py4j has no types for them.
 JavaObject: TypeAlias = Any
@@ -38,7 +40,7 @@ class Java:
     """Class references and constants of one gateway."""
 
     gateway: JavaGateway
-    jvm: JavaObject
+    jvm: Packages
     array_list: JavaObject
     hash_map: JavaObject
     map_of: JavaObject
@@ -136,7 +138,7 @@ def java_of(spark: SparkSession) -> Java:
 
 
 def _look_up(gateway: JavaGateway) -> Java:
-    jvm = gateway.jvm
+    jvm = Packages(gateway.jvm)
     hadoop, sql = jvm.org.apache.hadoop, jvm.org.apache.spark.sql
     catalyst, sources = sql.catalyst, sql.execution.datasources
     option, python_utils = Statics(jvm.scala.Option), Statics(jvm.org.apache.spark.api.python.PythonUtils)
@@ -220,7 +222,7 @@ def _array_of(gateway: JavaGateway, of: JavaObject, item: JavaObject) -> JavaObj
     return array
 
 
-def _observers_field(jvm: JVMView) -> JavaObject | None:
+def _observers_field(jvm: Packages) -> JavaObject | None:
     """The field in which a session has who waits for what its queries observe; None: its listeners tell them."""
     field = jvm.java.lang.Class.forName("org.apache.spark.sql.classic.SparkSession").getDeclaredField(
         "observationManager"
