@@ -30,8 +30,10 @@ OLDEST = ROOT / ".venv-spark40" / "bin"
 
 #: Whether each phase plays every variant of each test.
 PLAYS_ALL = os.environ.get("ALLUVIUM_VARIANTS") == "all"
-#: Whose variants the newest and the oldest Spark share.
+#: Whose variants the newest and the oldest Spark share. Tests without any are played by the newest, and where they ask
+#: for what users see, every second by the oldest: what is about Spark itself stands in the other folder.
 BY_SPARK = ("tests/api", "tests/spark")
+HALF_BY_OLDEST = ("tests/api",)
 
 #: pytest finds its settings, and names tests, as if it stood in the project's folder.
 AS_FROM_ROOT = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
@@ -97,12 +99,21 @@ class Outcome:
 
 
 def pytest_phase(
-    name: str, marks: str, *paths: str, bin: Path = NEWEST, turn: str | None = None, shared: Sequence[str] = ()
+    name: str,
+    marks: str,
+    *paths: str,
+    bin: Path = NEWEST,
+    turn: str | None = None,
+    shared: Sequence[str] = (),
+    whole: Sequence[str] = (),
 ) -> Phase:
-    """A phase of tests; of those in the `shared` folders it plays the variants whose `turn` it is."""
+    """A phase of tests; of those in the `shared` folders it plays the variants whose `turn` it is, of those in the
+    `whole` ones also the tests without variants.
+    """
     command = (str(bin / "python"), "-m", "pytest", "-q", "-m", marks)
     if turn is not None and not PLAYS_ALL:
         command = (*command, f"--variants={turn}", *(f"--variants-of={folder}" for folder in shared))
+        command = (*command, *(f"--turns-of={folder}" for folder in whole))
     return Phase(name, command, paths, is_pytest=True)
 
 
@@ -136,6 +147,7 @@ PHASES = (
         bin=OLDEST,
         turn="1/2",
         shared=BY_SPARK,
+        whole=HALF_BY_OLDEST,
     ),
     pytest_phase(
         "conformance",

@@ -45,3 +45,10 @@ def test_other_folders_play_all(pytester: pytest.Pytester) -> None:
     every = played(pytester)
     assert len(every) == 10, "4 pairs, 5 tables, 1 alone"
     assert played(pytester, "--variants=0/2", "--variants-of=shared") == every
+
+
+def test_tests_without_variants_take_turns_where_that_is_asked(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(**{"shared/test_some": FILE})
+    turns = [played(pytester, f"--variants={turn}/2", "--variants-of=shared", "--turns-of=shared") for turn in (0, 1)]
+    assert sorted([*turns[0], *turns[1]]) == played(pytester)
+    assert sum("test_alone" in turn for turn in turns) == 1

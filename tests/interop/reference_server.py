@@ -24,7 +24,7 @@ import jvm
 def delta():
     # Its VACUUM lists a handful of files by as many tasks as this says: 10,000, if nobody says otherwise.
     listing = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
-    spark = delta_session(**{"spark.buffer.pageSize": jvm.PAGE_BYTES, **jvm.INTERPRETED, **listing})
+    spark = delta_session(**{"spark.buffer.pageSize": jvm.PAGE_BYTES, **jvm.INTERPRETED, **jvm.ALONE, **listing})
     jvm.lighten(spark.sparkContext)
     return spark
 

@@ -48,8 +48,10 @@ def session(engine: str):
 
         from delta import tables as delta
 
-        spark = delta_session(**{key.replace(".", "__"): value for key, value in SETTINGS.items()})
+        settings = {**SETTINGS, **jvm.ALONE}
+        spark = delta_session(**{key.replace(".", "__"): value for key, value in settings.items()})
         spark.sparkContext.setLogLevel("OFF")
+        jvm.lighten(spark.sparkContext)
         return spark, delta
     from pyspark.sql import SparkSession
 
@@ -60,6 +62,7 @@ def session(engine: str):
         builder = builder.config(key, value)
     spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
+    jvm.lighten(spark.sparkContext)
     alluvium.enable(spark)
     return spark, alluvium
 

@@ -1,9 +1,15 @@
 """How tests start a JVM, each of them. No imports of the project: the reference engine's Python reads it, too."""
 
+from local_files import start_no_processes
+
 #: One thread that collects and one compiler: the others are the neighbour's. Two modules side by side took 222 s each
 #: without the second compiler, 266 s with it. What the first has compiled fills 48 MB, all that it is given then, in
-#: four minutes; from there on a JVM throws away and compiles anew what it runs.
-OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:-UseCodeCacheFlushing"
+#: four minutes; from there on a JVM throws away and compiles anew what it runs. To look for what is compiled and no longer
+#: needed takes 4 % of all time; there is room for it.
+OPTIONS = (
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=1g -XX:-UseCodeCacheFlushing "
+    "-XX:-MethodFlushing"
+)
 
 #: What each aggregate, sort and join of a task takes and clears first; Spark derives 32 MB from the heap. A module of
 #: merges spent 12.7 s collecting them, and 3.7 s with this.
@@ -11,6 +17,15 @@ PAGE_BYTES = "1m"
 
 #: Nothing is worth compiling for tables of a few rows that two engines are compared over: a tenth of the time.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+#: How delta-spark writes its log where no other process writes beside it: its other ways to rename start ten processes
+#: a commit (`readlink`, `chmod`), 7 ms each.
+ALONE = {
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
 
 
 def compiling(version: str) -> dict[str, str]:
@@ -37,6 +52,8 @@ _NAMES = (
     "org",
     "scala",
     "io",
+    # For each error, twenty times: of what class it is.
+    "py4j",
     "PythonUtils",
     "PythonSQLUtils",
     "PythonRDD",
@@ -46,12 +63,14 @@ _NAMES = (
 
 
 def lighten(context) -> None:
-    """Takes from a context what costs each job, and each call, and is of no use for small tables.
+    """Takes from a context what costs each job, each file and each call, and is of no use for small tables.
 
-    The defaults of what it calls Hadoop's configuration, 1,080 of 1,100 entries, most of them YARN's: Spark sends all of
-    them with each job, in five or six copies that are written and read entry by entry, a fifth of the JVM's time. Hadoop's
-    code has the same defaults. And the question what the first part of a name is (`jvm.java`): for each the JVM looks in
-    every package that PySpark imports, archive by archive.
+    - The defaults of what it calls Hadoop's configuration, 1,080 of 1,100 entries, most of them YARN's: Spark sends all
+      of them with each job, in five or six copies that are written and read entry by entry, a fifth of the JVM's time.
+      Hadoop's code has the same defaults.
+    - The question what the first part of a name is (`jvm.java`): for each the JVM looks in every package that PySpark
+      imports, archive by archive.
+    - Processes (`local_files.py`).
 
     Args:
         context: A `SparkContext` whose JVM is this process's.
@@ -68,7 +87,12 @@ def lighten(context) -> None:
     }
     own = {name: configuration.get(name) for name in _SPARKS}
     configuration.clear()
+    # Where each entry came from outlives it, and is copied for each file that is read.
+    sources = java.java.lang.Class.forName("org.apache.hadoop.conf.Configuration").getDeclaredField("updatingResource")
+    sources.setAccessible(True)
+    sources.get(configuration).clear()
     for name, value in {**needed, **own, **said}.items():
         configuration.set(name, value)
     for name in _NAMES:
         setattr(java, name, getattr(java, name))
+    start_no_processes(context, configuration)

@@ -1,6 +1,7 @@
 """`--variants=K/N`: of the parameters of each test those whose turn it is; `--variants-of=FOLDER` says of which tests.
 
-Phases of `make test` share variants between them, or play a part (scripts/test.py); who says nothing plays all.
+`--turns-of=FOLDER`: tests below it that have no parameters take turns, too. Phases of `make test` share variants
+between them, or play a part (scripts/test.py); who says nothing plays all.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("variants")
     group.addoption("--variants", metavar="K/N", help="of the parameters of a test those with the place K modulo N")
     group.addoption("--variants-of", action="append", default=[], metavar="FOLDER", help="only of tests below it")
+    group.addoption("--turns-of", action="append", default=[], metavar="FOLDER", help="tests without parameters, too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -21,12 +23,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not (chosen := config.getoption("variants")):
         return
     turn, turns = (int(number) for number in chosen.split("/"))
-    folders = [config.rootpath / folder for folder in config.getoption("variants_of")]
+    shared = [config.rootpath / folder for folder in config.getoption("variants_of")]
+    whole = [config.rootpath / folder for folder in config.getoption("turns_of")]
     known: dict[tuple[str, str], dict[str, int]] = {}
     kept, left = [], []
     for item in items:
-        shared = isinstance(item, pytest.Function) and any(item.path.is_relative_to(folder) for folder in folders)
-        (left if shared and hasattr(item, "callspec") and _place(item, known) % turns != turn else kept).append(item)
+        folders = shared if hasattr(item, "callspec") else whole
+        takes_turns = isinstance(item, pytest.Function) and any(item.path.is_relative_to(f) for f in folders)
+        (left if takes_turns and _place(item, known) % turns != turn else kept).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
 
@@ -37,7 +41,7 @@ def _place(item: pytest.Function, known: dict[tuple[str, str], dict[str, int]]) 
     """
     test = item.nodeid.partition("[")[0]
     place = crc32(test.encode())
-    for name, value in item.callspec.params.items():
+    for name, value in item.callspec.params.items() if hasattr(item, "callspec") else ():
         values = known.setdefault((test, name), {})
         place += values.setdefault(repr(value), len(values))
     return place

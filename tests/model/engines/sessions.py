@@ -61,6 +61,7 @@ def classic_session() -> SparkSession:
     builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.driver.memory", "1g")
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
+    jvm.lighten(session.sparkContext)
     return session
 
 

@@ -27,8 +27,10 @@ def delta_spark():
             "spark.driver.memory": "1g",
             "spark.buffer.pageSize": jvm.PAGE_BYTES,
             **jvm.INTERPRETED,
+            **jvm.ALONE,
         }
     )
+    jvm.lighten(spark.sparkContext)
     ours = importlib.import_module("model.engines.spark_engine")
     table = importlib.import_module("delta.tables")
     return {by: ours.DeltaSparkEngine("delta-spark", spark, table, by) for by in (False, True)}
