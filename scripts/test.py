@@ -2,7 +2,7 @@
 
 Paths below `tests/` choose a room: the phases (those named, or all) then play nothing but what they have there.
 
-Lint comes first; then two phases at a time, each on its own share of the cores: where a process and its JVM may run on
+Two phases at a time, each on its own share of the cores: where a process and its JVM may run on
 two, each of the thousands of calls between them wakes the other core, and takes a virtual machine four times as long
 (220 us against 59). Every phase runs even if an earlier one failed, so that one run tells everything; what a phase
 prints is shown when it ends, the summary and the totals of all stand at the end. The exit code is 1 if any failed.
@@ -46,7 +46,7 @@ COMPILED = ROOT / ".venv" / "compiled"
 #: What the JVMs of each environment map instead of loading it class by class (`class_archive.py`).
 CLASSES = {NEWEST: COMPILED / "spark-newest.jsa", OLDEST: COMPILED / "spark-oldest.jsa"}
 #: A file system in memory, and how much must be free there: an fsync takes milliseconds on a disk, and the tests
-#: without a JVM make tens of thousands of small tables (400 MB of them in all).
+#: make tens of thousands of small tables (400 MB in a phase at most).
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4 << 30
 #: One process of pytest a core, up to so many; each collects all tests, so that more of them soon save nothing.
 MOST_WORKERS = 8
@@ -61,8 +61,7 @@ class Phase:
         command: What runs, from the project's root.
         paths: What of the tests it plays; none: all.
         is_pytest: Whether its results can be counted by JUnit XML.
-        spreads: Whether a process on each core of its lane shares its tests, whose tables may lie in memory, if the
-            machine has a file system there.
+        spreads: Whether a process on each core of its lane shares its tests.
     """
 
     name: str
@@ -168,15 +167,16 @@ FAST = unit_phase("fast", f"{UNIT} and not long")
 
 #: What others start with, then the long ones first, so that the two lanes end together; what is not named here follows.
 LONG_FIRST = (
+    "lint",
     "classes",
     "classes40",
     "spark",
     "interop",
     "spark40",
     "connect",
+    "unit",
     "slow",
     "conformance",
-    "unit",
     "cluster",
 )
 LANES = 2
@@ -211,7 +211,7 @@ def seconds_of_modules(results: ET.Element) -> dict[str, float]:
 
 def place_of(phase: Phase) -> Path | None:
     """Where its tables go; None: where all temporary files do."""
-    if phase.spreads and MEMORY.is_dir() and os.access(MEMORY, os.W_OK):
+    if phase.is_pytest and MEMORY.is_dir() and os.access(MEMORY, os.W_OK):
         return MEMORY if shutil.disk_usage(MEMORY).free >= MEMORY_BYTES else None
     return None
 
@@ -226,7 +226,7 @@ def environment(phase: Phase, tables: str) -> dict[str, str]:
     if archive is not None and phase.is_pytest:
         # Where it is missing, or another JVM's, nobody is told and nothing is different.
         env.setdefault("SPARK_SUBMIT_OPTS", f"-XX:SharedArchiveFile={archive} -Xlog:cds=off -Xlog:cds+dynamic=off")
-    return {**env, "TMPDIR": tables} if phase.spreads else env
+    return {**env, "TMPDIR": tables} if phase.is_pytest else env
 
 
 def workers(phase: Phase) -> tuple[str, ...]:
@@ -263,11 +263,8 @@ def run(phase: Phase, scratch: Path) -> Outcome:
 
 def run_lanes(phases: Sequence[Phase], scratch: Path) -> list[Outcome]:
     """The outcomes, in the order of the phases."""
-    outcomes = [run(phase, scratch) for phase in phases if phase.name == "lint"]
     order = {name: place for place, name in enumerate(LONG_FIRST)}
-    waiting = deque(
-        sorted((phase for phase in phases if phase.name != "lint"), key=lambda phase: order.get(phase.name, len(order)))
-    )
+    waiting = deque(sorted(phases, key=lambda phase: order.get(phase.name, len(order))))
     cores, lanes = sorted(os.sched_getaffinity(0)), min(LANES, len(waiting))
 
     def lane(number: int) -> list[Outcome]:
@@ -282,8 +279,8 @@ def run_lanes(phases: Sequence[Phase], scratch: Path) -> list[Outcome]:
             found.append(run(phase, scratch))
 
     with ThreadPoolExecutor(LANES) as pool:
-        for future in [pool.submit(lane, number) for number in range(lanes)]:
-            outcomes += future.result()
+        running = [pool.submit(lane, number) for number in range(lanes)]
+        outcomes = [outcome for future in running for outcome in future.result()]
     return sorted(outcomes, key=lambda outcome: phases.index(outcome.phase))
 
 

@@ -66,6 +66,17 @@ WORKLOADS = (
         quick_rounds=1,
     ),
     Workload(
+        "zorder-first",
+        "the same, the first that a process does",
+        ("delta-spark", "alluvium"),
+        "alluvium",
+        0.6,
+        _request("zorder"),
+        rounds=3,
+        quick_rounds=1,
+        fresh=True,
+    ),
+    Workload(
         "vacuum",
         f"VACUUM of {_FILES} removed files",
         ("delta-spark", "alluvium"),

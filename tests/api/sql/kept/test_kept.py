@@ -120,6 +120,7 @@ def test_what_only_delta_knows_is_not_said_of_other_tables(session):
 
 
 def test_errors_of_the_catalog_come_through_as_themselves(session):
+    session.sql("create table if not exists pq using parquet as select 1 a")
     with pytest.raises(Exception) as info:  # which class is what is asked
         session.sql("select * from pq version as of 1")
     assert info.value.getCondition() == "UNSUPPORTED_FEATURE.TIME_TRAVEL"
