@@ -42,11 +42,8 @@ _SPARKS = (
     "fs.s3a.downgrade.syncable.exceptions",
     "mapreduce.fileoutputcommitter.algorithm.version",
 )
-#: What Hadoop's code has no default of its own for: by it `FileContext` finds file systems. For local files it shall find
-#: none: Spark then writes the checkpoints of streams by the file system itself, which starts no processes.
-_NEEDED = r"^(fs\.AbstractFileSystem\.(?!file\.).*|fs\.defaultFS)$"
-
-
+#: What Hadoop's code has no default of its own for: by it `FileContext` finds file systems.
+_NEEDED = r"^(fs\.AbstractFileSystem\..*|fs\.defaultFS)$"
 #: What PySpark, delta-spark and tests ask their view of the JVM for.
 _NAMES = (
     "java",
