@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 
 import data
 from workloads.bench import PAIRED_ENGINES, SPARK_ENGINES, Bench, Request, Workload
@@ -43,6 +44,17 @@ def _recluster(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "optimize", "path": str(table), "before": before}
 
 
+_Z_ORDER = Workload(
+    "zorder",
+    f"OPTIMIZE ZORDER BY (amount, customer) of {_FILES} files of 2 M rows",
+    ("delta-spark", "alluvium"),
+    "alluvium",
+    0.6,
+    _request("zorder"),
+    rounds=3,
+    quick_rounds=1,
+)
+
 WORKLOADS = (
     Workload(
         "optimize",
@@ -55,27 +67,8 @@ WORKLOADS = (
         quick_rounds=1,
         checks=False,
     ),
-    Workload(
-        "zorder",
-        f"OPTIMIZE ZORDER BY (amount, customer) of {_FILES} files of 2 M rows",
-        ("delta-spark", "alluvium"),
-        "alluvium",
-        0.6,
-        _request("zorder"),
-        rounds=3,
-        quick_rounds=1,
-    ),
-    Workload(
-        "zorder-first",
-        "the same, the first that a process does",
-        ("delta-spark", "alluvium"),
-        "alluvium",
-        0.6,
-        _request("zorder"),
-        rounds=3,
-        quick_rounds=1,
-        fresh=True,
-    ),
+    _Z_ORDER,
+    replace(_Z_ORDER, name="zorder-first", title="the same, the first that a process does", fresh=True),
     Workload(
         "vacuum",
         f"VACUUM of {_FILES} removed files",
