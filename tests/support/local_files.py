@@ -14,8 +14,12 @@ import org.apache.hadoop.fs.permission.FsPermission;
 
 public class LocalFiles extends org.apache.hadoop.fs.RawLocalFileSystem {
     public void setPermission(Path path, FsPermission permission) throws java.io.IOException {
-        String bits = new FsPermission((short) (permission.toShort() & 0777)).toString();
-        Files.setPosixFilePermissions(pathToFile(path).toPath(), PosixFilePermissions.fromString(bits));
+        if (permission.toShort() != (permission.toShort() & 0777)) {
+            super.setPermission(path, permission);  // Java knows no sticky bit
+            return;
+        }
+        Files.setPosixFilePermissions(
+            pathToFile(path).toPath(), PosixFilePermissions.fromString(permission.toString()));
     }
 }
 """
@@ -31,7 +35,6 @@ def start_no_processes(context, configuration) -> None:
     java = context._jvm
     compiler = java.org.codehaus.janino.SimpleCompiler()
     compiler.cook(_JAVA)
-    # `Class.newInstance` alone takes no array of arguments.
     files = java.org.apache.hadoop.fs.LocalFileSystem(compiler.getClassLoader().loadClass(_NAME).newInstance())
     root = java.java.net.URI("file:///")
     files.initialize(root, configuration)
