@@ -2,9 +2,9 @@
 
 Paths below `tests/` choose a room: the phases (those named, or all) then play nothing but what they have there.
 
-Two phases at a time, each on its own share of the cores: where a process and its JVM may run on
-two, each of the thousands of calls between them wakes the other core, and takes a virtual machine four times as long
-(220 us against 59). Every phase runs even if an earlier one failed, so that one run tells everything; what a phase
+Two phases at a time, each on its own share of the cores: where a process and its JVM may run on two, each of the
+thousands of calls between them wakes the other core, and takes a virtual machine four times as long (220 us against 59).
+Every phase runs even if an earlier one failed, so that one run tells everything; what a phase
 prints is shown when it ends, the summary and the totals of all stand at the end. The exit code is 1 if any failed.
 """
 
@@ -46,7 +46,7 @@ COMPILED = ROOT / ".venv" / "compiled"
 #: What the JVMs of each environment map instead of loading it class by class (`class_archive.py`).
 CLASSES = {NEWEST: COMPILED / "spark-newest.jsa", OLDEST: COMPILED / "spark-oldest.jsa"}
 #: A file system in memory, and how much must be free there: an fsync takes milliseconds on a disk, and the tests
-#: make tens of thousands of small tables (400 MB in a phase at most).
+#: make tens of thousands of small tables (400 MB without a JVM).
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4 << 30
 #: One process of pytest a core, up to so many; each collects all tests, so that more of them soon save nothing.
 MOST_WORKERS = 8
