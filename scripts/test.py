@@ -3,9 +3,9 @@
 Paths below `tests/` choose a room: the phases (those named, or all) then play nothing but what they have there.
 
 Two phases at a time, each on its own share of the cores: where a process and its JVM may run on two, each of the
-thousands of calls between them wakes the other core, and takes a virtual machine four times as long (220 us against 59).
-Every phase runs even if an earlier one failed, so that one run tells everything; what a phase
-prints is shown when it ends, the summary and the totals of all stand at the end. The exit code is 1 if any failed.
+thousands of calls between them wakes the other core, and takes a virtual machine four times as long (220 us against
+59). Every phase runs even if an earlier one failed, so that one run tells everything; what a phase prints is shown when
+it ends, the summary and the totals of all stand at the end. The exit code is 1 if any failed.
 """
 
 from __future__ import annotations
