@@ -31,9 +31,9 @@ OLDEST = ROOT / ".venv-spark40" / "bin"
 #: Whether each phase plays every variant of each test.
 PLAYS_ALL = os.environ.get("ALLUVIUM_VARIANTS") == "all"
 #: Whose variants the newest and the oldest Spark share. Tests without any are played by the newest, and where they ask
-#: for what users see, every second by the oldest: what is about Spark itself stands in the other folder.
+#: for what users see, every third by the oldest: what is about Spark itself stands in the other folder.
 BY_SPARK = ("tests/api", "tests/spark")
-HALF_BY_OLDEST = ("tests/api",)
+THIRD_BY_OLDEST = ("tests/api",)
 
 #: pytest finds its settings, and names tests, as if it stood in the project's folder.
 AS_FROM_ROOT = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
@@ -104,15 +104,15 @@ def pytest_phase(
     bin: Path = NEWEST,
     turn: str | None = None,
     shared: Sequence[str] = (),
-    whole: Sequence[str] = (),
+    third: Sequence[str] = (),
 ) -> Phase:
-    """A phase of tests; of those in the `shared` folders it plays the variants whose `turn` it is, of those in the
-    `whole` ones also the tests without variants.
+    """A phase of tests; of those in the `shared` folders it plays the variants whose `turn` it is, of the tests without
+    variants in the `third` ones every third.
     """
     command = (str(bin / "python"), "-m", "pytest", "-q", "-m", marks)
     if turn is not None and not PLAYS_ALL:
         command = (*command, f"--variants={turn}", *(f"--variants-of={folder}" for folder in shared))
-        command = (*command, *(f"--turns-of={folder}" for folder in whole))
+        command = (*command, *(("--turns=1/3", *(f"--turns-of={folder}" for folder in third)) if third else ()))
     return Phase(name, command, paths, is_pytest=True)
 
 
@@ -137,8 +137,14 @@ PHASES = (
     Phase("classes", (str(NEWEST / "python"), "scripts/class_archive.py", str(CLASSES[NEWEST]))),
     Phase("classes40", (str(OLDEST / "python"), "scripts/class_archive.py", str(CLASSES[OLDEST]))),
     Phase("wheel", ("scripts/wheel_check.sh", str(NEWEST / "python"))),
-    pytest_phase("spark", "spark and not cluster and not interop and not conformance", turn="0/2", shared=BY_SPARK),
-    pytest_phase("cluster", "cluster and not interop and not conformance"),
+    # The tables made by others too: in a JVM of their own they would have what this one has compiled compiled again.
+    pytest_phase(
+        "spark",
+        "(spark or conformance) and not cluster and not interop and not connect",
+        turn="0/2",
+        shared=(*BY_SPARK, "tests/conformance_paimon/test_skipping.py"),
+    ),
+    pytest_phase("cluster", "cluster and not interop and not conformance", "tests/cluster"),
     pytest_phase(
         "spark40",
         "spark and not cluster and not interop and not conformance and not slow",
@@ -146,18 +152,11 @@ PHASES = (
         bin=OLDEST,
         turn="1/2",
         shared=BY_SPARK,
-        whole=HALF_BY_OLDEST,
+        third=THIRD_BY_OLDEST,
     ),
-    pytest_phase(
-        "conformance",
-        "conformance and not connect",
-        "tests/conformance",
-        "tests/conformance_paimon",
-        turn="0/2",
-        shared=("tests/conformance_paimon/test_skipping.py",),
-    ),
-    # The tables that it leaves out are read by the other lanes.
-    pytest_phase("connect", "connect", turn="0/2", shared=("tests/conformance",)),
+    # The tables that it leaves out are read by the other lanes. (To collect all tests takes 15 s, and where those of a
+    # kind stand is looked after by tests/conftest.py.)
+    pytest_phase("connect", "connect", "tests/connect", "tests/conformance", turn="0/2", shared=("tests/conformance",)),
     pytest_phase("interop", "interop and not conformance"),
 )
 
@@ -176,7 +175,6 @@ LONG_FIRST = (
     "connect",
     "unit",
     "slow",
-    "conformance",
     "cluster",
 )
 LANES = 2

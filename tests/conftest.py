@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jvm
@@ -36,6 +37,10 @@ collect_ignore_glob = [
 ]
 
 
+#: Where alone `make test` looks for tests of a kind: to collect all takes longer than some of them do.
+STAND_IN = {"connect": ("connect", "conformance"), "cluster": ("cluster",)}
+
+
 class _MarkByFixture:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -44,6 +49,14 @@ class _MarkByFixture:
             for name in ("spark", "connect"):
                 if name in getattr(item, "fixturenames", ()) and not item.get_closest_marker(name):
                     item.add_marker(name)
+            _check_place(item)
+
+
+def _check_place(item: pytest.Item) -> None:
+    room = item.path.relative_to(Path(__file__).parent).parts[0]
+    for name, rooms in STAND_IN.items():
+        if item.get_closest_marker(name) and room not in rooms:
+            raise pytest.UsageError(f"{item.nodeid} is marked {name!r}: such tests stand in tests/{rooms[0]}")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,6 +105,7 @@ def connect() -> Iterator[SparkSession]:
         .config("spark.connect.grpc.binding.port", str(port))
         .config("spark.driver.extraJavaOptions", jvm.OPTIONS)
         .config("spark.buffer.pageSize", jvm.PAGE_BYTES)
+        .config(map=jvm.NO_CALL_SITES)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.log.level", "OFF")
@@ -116,11 +130,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A small local session in UTC."""
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'alluvium[spark]'")
     _make_workers_like_this_process()
-    builder = sql.SparkSession.builder
-    for name, value in jvm.compiling(importlib.import_module("pyspark").__version__).items():
-        builder = builder.config(name, value)
     session = (
-        builder.master("local[2]")
+        sql.SparkSession.builder.config(map=jvm.settings(importlib.import_module("pyspark").__version__))
+        .master("local[2]")
         .appName("alluvium-tests")
         .config("spark.ui.enabled", "false")
         # Of more stages than this those go first that were skipped, however new: a test counts rows by stage.

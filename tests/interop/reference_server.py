@@ -24,7 +24,8 @@ import jvm
 def delta():
     # Its VACUUM lists a handful of files by as many tasks as this says: 10,000, if nobody says otherwise.
     listing = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
-    spark = delta_session(**{"spark.buffer.pageSize": jvm.PAGE_BYTES, **jvm.INTERPRETED, **jvm.ALONE, **listing})
+    quick = {**jvm.INTERPRETED, **jvm.ALONE, **jvm.NO_CALL_SITES}
+    spark = delta_session(**{"spark.buffer.pageSize": jvm.PAGE_BYTES, **quick, **listing})
     jvm.lighten(spark.sparkContext)
     return spark
 

@@ -1,20 +1,16 @@
-"""Runs the scenarios in one engine, in a session of its own, and tells what the table was after every step.
+"""The scenarios in one engine, and what the table was after every step.
 
-    run_scenarios.py ACTS theirs ROOT [NAME ...]    in the reference's Python, its folder on PYTHONPATH
-    run_scenarios.py ACTS ours ROOT [NAME ...]      in the project's Python
-
-Acts, joined by `+`: play (the scenarios), go_on (with the tables of the other engine), read (everything at the end).
-Tables lie in folders whose names need escaping; what an act tells of a scenario is ROOT/told/ENGINE/ACT/NAME.json.
+The project's own process plays them in its session, the reference's in one of its server (`run`), side by side.
+Acts: play (the scenarios), go_on (with the tables of the other engine), read (everything at the end). Tables lie in
+folders whose names need escaping; what an act tells of a scenario is ROOT/told/ENGINE/ACT/NAME.json.
 """
 
 import json
 import shutil
-import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(1, str(Path(__file__).parent.parent / "support"))
+from typing import Any
 
 import jvm
 from observe import Eye, feed, rows_of
@@ -35,36 +31,40 @@ SETTINGS = {
     "spark.databricks.delta.snapshotPartitions": "1",
     **jvm.INTERPRETED,
     "spark.sql.adaptive.enabled": "false",
-    "spark.default.parallelism": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
-    "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": jvm.OPTIONS,
 }
 
+ACTS = ("play", "go_on", "read")
 
-def session(engine: str):
-    if engine == "theirs":
-        from engines import delta_session
 
-        from delta import tables as delta
+def run(spark, job):
+    """A job of the reference's server: `root`, `names`."""
+    from delta import tables as delta
 
-        settings = {**SETTINGS, **jvm.ALONE}
-        spark = delta_session(**{key.replace(".", "__"): value for key, value in settings.items()})
-        spark.sparkContext.setLogLevel("OFF")
-        jvm.lighten(spark.sparkContext)
-        return spark, delta
-    from pyspark.sql import SparkSession
+    carry_out("theirs", spark, delta, Path(job["root"]), job["names"])
 
-    import alluvium
 
-    builder = SparkSession.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC")
+def carry_out(engine: str, spark: Any, delta: Any, root: Path, names: Sequence[str]) -> None:
+    """Plays all acts of an engine.
+
+    Args:
+        engine: `ours` or `theirs`.
+        spark: A session that nobody else has: it gets `SETTINGS`.
+        delta: The engine's module, with its `DeltaTable`.
+        root: A folder that both engines have.
+        names: Of scenarios; none: all.
+    """
     for key, value in SETTINGS.items():
-        builder = builder.config(key, value)
-    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    jvm.lighten(spark.sparkContext)
-    alluvium.enable(spark)
-    return spark, alluvium
+        spark.conf.set(key, value)
+    known = {"play": play_one, "go_on": go_on, "read": read_one}
+    try:
+        for act, name in in_turn(ACTS, names or [*SCENARIOS]):
+            tell(root, engine, act, name, known[act](engine, spark, delta, root, name))
+    except BaseException:
+        # The other engine would wait for what never comes.
+        failed(root).touch()
+        raise
 
 
 def attempt(function) -> str | None:
@@ -148,38 +148,32 @@ def await_told(root: Path, engine: str, act: str, name: str) -> None:
     """The engines run beside each other: one waits until the other is done with a table."""
     file, until = told_file(root, engine, act, name), time.monotonic() + PATIENCE_S
     while not file.exists():
-        if time.monotonic() > until:
+        if failed(root).exists() or time.monotonic() > until:
             raise TimeoutError(f"{engine} did not get to {act} {name}")
         time.sleep(0.1)
+
+
+def failed(root: Path) -> Path:
+    """Is there where one engine has failed."""
+    return root / "failed"
 
 
 def told_file(root: Path, engine: str, act: str, name: str) -> Path:
     return root / "told" / engine / act / f"{name}.json"
 
 
-def tell(root: Path, engine: str, act: str, name: str, told: dict, started: float) -> None:
+def tell(root: Path, engine: str, act: str, name: str, told: dict) -> None:
     """Written one by one: the other engine may be waiting, and a run that is cut off has told what it came to."""
     file = told_file(root, engine, act, name)
     file.parent.mkdir(parents=True, exist_ok=True)
     hidden = file.with_suffix(".part")
     hidden.write_text(json.dumps(told))
     hidden.rename(file)
-    print(f"{engine} {act} {name} {time.monotonic() - started:.1f} s", flush=True)
 
 
-def in_turn(acts: list[str], names: list[str]):
+def in_turn(acts: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each act one scenario behind the act before it: the other engine has mostly done by then what this one waits for."""
     for step in range(len(names) + len(acts) - 1):
         for behind, act in enumerate(acts):
             if 0 <= step - behind < len(names):
                 yield act, names[step - behind]
-
-
-if __name__ == "__main__":
-    acts, engine, root, *names = sys.argv[1:]
-    spark, delta = session(engine)
-    known = {"play": play_one, "go_on": go_on, "read": read_one}
-    # Each act one scenario behind the act before it: the other engine has mostly done by then what this one waits for.
-    # A run that is cut off has judged what it has played.
-    for act, name in in_turn(acts.split("+"), names or [*SCENARIOS]):
-        started = time.monotonic()
-        tell(Path(root), engine, act, name, known[act](engine, spark, delta, Path(root), name), started)

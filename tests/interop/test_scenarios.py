@@ -6,24 +6,24 @@ import json
 import os
 import re
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from reference_engine import ENGINES, NEEDS_REFERENCE, REFERENCE
+from compare_scenarios import compare, differences
+from reference_engine import NEEDS_REFERENCE, REFERENCE, judge
+from row_texts import row_texts
+from run_scenarios import carry_out
+from scenarios.bench import SCENARIOS
 
 import alluvium
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-from compare_scenarios import compare, differences  # noqa: E402
-from row_texts import row_texts  # noqa: E402
-from scenarios import columns, everyday, features, tables, upkeep, values  # noqa: E402, F401  # they register themselves
-from scenarios.bench import SCENARIOS  # noqa: E402
+HERE = Path(__file__).parent
 
 pytestmark = [
     pytest.mark.timeout(3600),
@@ -52,21 +52,6 @@ KNOWN = (
 )  # fmt: skip
 
 
-def start(engine: str, root: Path) -> subprocess.Popen[bytes]:
-    """All acts of an engine, in a session of its own."""
-    command = [str(HERE / "run_scenarios.py"), "play+go_on+read", engine, str(root), *PLAYED]
-    # The project's own Spark and its settings must not leak into another session.
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-    if engine == "theirs":
-        command.insert(0, str(REFERENCE / "venv/bin/python"))
-        environment |= {"PYTHONPATH": str(ENGINES), "REFERENCE_DIR": str(REFERENCE)}
-    else:
-        command.insert(0, sys.executable)
-        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    with (root / f"{engine}.log").open("wb") as log:
-        return subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-
-
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Of a run before, whose tables and answers are to be looked at again; else a run of its own.
@@ -74,30 +59,26 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(earlier) if earlier else tmp_path_factory.mktemp("scenarios")
 
 
-def wait(root: Path, running: dict[str, subprocess.Popen[bytes]]) -> None:
-    """Until all are done; if one fails, the others, which would wait for it, are stopped."""
-    until = time.monotonic() + 1800
-    while any(process.poll() is None for process in running.values()):
-        failed = [engine for engine, process in running.items() if process.poll()]
-        if failed or time.monotonic() > until:
-            break
-        time.sleep(0.2)
-    for engine, process in running.items():
-        if process.poll() is None:
-            process.kill()
-        assert process.wait() == 0, (engine, (root / f"{engine}.log").read_text()[-3000:])
-
-
 @pytest.fixture(scope="module")
-def told(root: Path) -> dict[str, dict[str, Any]]:
+def told(spark: SparkSession, root: Path) -> dict[str, dict[str, Any]]:
     """What each engine, and each act, tells of each scenario."""
     if not (root / "told").exists():
-        wait(root, {engine: start(engine, root) for engine in ("ours", "theirs")})
+        play_both(spark, root)
     found: dict[str, dict[str, Any]] = {}
     for file in (root / "told").glob("*/*/*.json"):
         engine, act = file.parts[-3:-1]
         found.setdefault(engine, {}).setdefault(act, {})[file.stem] = json.loads(file.read_text())
     return found
+
+
+def play_both(spark: SparkSession, root: Path) -> None:
+    """Both engines side by side, for each waits for tables of the other."""
+    with ThreadPoolExecutor(1) as pool:
+        theirs = pool.submit(judge, root, [{"root": str(root), "names": PLAYED}], "run_scenarios")
+        session = spark.newSession()
+        alluvium.enable(session)
+        carry_out("ours", session, alluvium, root, PLAYED)
+        assert [answer["error"] for answer in theirs.result()] == [None]
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,13 @@
 """`--variants=K/N`: of the parameters of each test those whose turn it is; `--variants-of=FOLDER` says of which tests.
 
-`--turns-of=FOLDER`: tests below it that have no parameters take turns, too. Phases of `make test` share variants
+`--turns=K/N --turns-of=FOLDER`: the same of tests below it that have no parameters. Phases of `make test` share variants
 between them, or play a part (scripts/test.py); who says nothing plays all.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from zlib import crc32
 
 import pytest
@@ -15,24 +17,43 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("variants")
     group.addoption("--variants", metavar="K/N", help="of the parameters of a test those with the place K modulo N")
     group.addoption("--variants-of", action="append", default=[], metavar="FOLDER", help="only of tests below it")
-    group.addoption("--turns-of", action="append", default=[], metavar="FOLDER", help="tests without parameters, too")
+    group.addoption("--turns", metavar="K/N", help="of tests without parameters those with the place K modulo N")
+    group.addoption("--turns-of", action="append", default=[], metavar="FOLDER", help="only of tests below it")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the variants whose turn it is not."""
-    if not (chosen := config.getoption("variants")):
-        return
-    turn, turns = (int(number) for number in chosen.split("/"))
-    shared = [config.rootpath / folder for folder in config.getoption("variants_of")]
-    whole = [config.rootpath / folder for folder in config.getoption("turns_of")]
+    """Leaves out the variants, and the tests, whose turn it is not."""
+    variants, whole = (_Turn.asked(config, what) for what in ("variants", "turns"))
     known: dict[tuple[str, str], dict[str, int]] = {}
     kept, left = [], []
     for item in items:
-        folders = shared if hasattr(item, "callspec") else whole
-        takes_turns = isinstance(item, pytest.Function) and any(item.path.is_relative_to(f) for f in folders)
-        (left if takes_turns and _place(item, known) % turns != turn else kept).append(item)
+        turn = variants if hasattr(item, "callspec") else whole
+        plays = turn is None or not isinstance(item, pytest.Function) or turn.plays(item, known)
+        (kept if plays else left).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Which of `count` it is, of the tests below some folders."""
+
+    number: int
+    count: int
+    folders: tuple[Path, ...]
+
+    @classmethod
+    def asked(cls, config: pytest.Config, what: str) -> _Turn | None:
+        """What the command line says; None: everybody's turn."""
+        if not (chosen := config.getoption(what)):
+            return None
+        number, count = (int(part) for part in chosen.split("/"))
+        return cls(number, count, tuple(config.rootpath / folder for folder in config.getoption(f"{what}_of")))
+
+    def plays(self, item: pytest.Function, known: dict[tuple[str, str], dict[str, int]]) -> bool:
+        """Whether it is this test's turn, or it takes none."""
+        takes_turns = any(item.path.is_relative_to(folder) for folder in self.folders)
+        return not takes_turns or _place(item, known) % self.count == self.number
 
 
 def _place(item: pytest.Function, known: dict[tuple[str, str], dict[str, int]]) -> int:

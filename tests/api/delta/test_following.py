@@ -397,7 +397,7 @@ def committing(url: Path) -> Iterator[list[int]]:
     done, stop = [0], threading.Event()
 
     def commit() -> None:
-        while not stop.wait(0.02):
+        while not stop.wait(0.1):
             add = {**first["add"], "path": f"again-{done[0]}.parquet"}
             shutil.copy(url / first["add"]["path"], url / add["path"])
             entry = url / "_delta_log" / f"{2 + done[0]:020}.json"
