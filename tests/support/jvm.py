@@ -1,5 +1,7 @@
 """How tests start a JVM, each of them. No imports of the project: the reference engine's Python reads it, too."""
 
+from contextlib import contextmanager
+
 from local_files import start_no_processes
 
 #: One thread that collects and one compiler: the others are the neighbour's. Two modules side by side took 222 s each
@@ -18,6 +20,9 @@ PAGE_BYTES = "1m"
 #: Nothing is worth compiling for tables of a few rows that two engines are compared over: a tenth of the time.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
+#: The same where Spark's catalog is asked, which lists no tables when nothing at all is compiled.
+BY_OPERATORS = {"spark.sql.codegen.wholeStage": "false"}
+
 #: How delta-spark writes its log where no other process writes beside it: its other ways to rename start ten processes
 #: a commit (`readlink`, `chmod`), 7 ms each.
 ALONE = {
@@ -34,12 +39,26 @@ NO_CALL_SITES = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 
 
 def settings(version: str) -> dict[str, str]:
-    """Settings of the tests' own session by Spark's version: the newest compiles whole stages, the oldest does not.
-
-    So both ways are played. Not `INTERPRETED`: Spark's own catalog lists no tables then.
+    """Settings of the tests' own session by Spark's version: the newest compiles whole stages, but for what users see
+    (tests/api), the oldest does not. So both ways are played.
     """
-    whole_stages = {"spark.sql.codegen.wholeStage": "false"} if version.startswith("4.0.") else {}
-    return {**whole_stages, **NO_CALL_SITES}
+    return {**(BY_OPERATORS if version.startswith("4.0.") else {}), **NO_CALL_SITES}
+
+
+@contextmanager
+def having(spark, settings):
+    """Within it a session has other settings."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
 
 
 #: What Spark itself puts there.
