@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -22,11 +22,12 @@ from alluvium.plan.ports import RowPlaces, RowTarget
 from alluvium.plan.write import Derived, Numbered
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
+from alluvium.spark.jvm.frames import choose, select_named
 from alluvium.spark.kept import keep_rows
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
 from alluvium.spark.statements.resolve import Qualifier, attributes, named_rows, resolve_condition, shown_text
-from alluvium.spark.values.assign import Assignments, null_of
+from alluvium.spark.values.assign import Assignments, Nulls
 from alluvium.spark.values.derive import with_numbers
 from alluvium.spark.values.fit import NewValue, fit
 from alluvium.spark.values.storing import StorePolicy
@@ -50,6 +51,15 @@ class Scope:
     both: DataFrame
     columns: RowColumns
     values: list[Assignments] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Falls:
+    """A clause, and what rows that fall under it have in `CLAUSE`."""
+
+    condition: Column
+    action: Action
+    values: Assignments
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +160,7 @@ class MergeRows:
         is_pair = sf.col(NUMBER).isNotNull() if lonely else sf.lit(True)
         chosen = self._chosen(scope, about, is_pair).alias(CLAUSE)
         marked = self._pairs(scope, "left" if lonely else "inner").select("*", chosen)
-        return self._after(scope, marked, about, attributes(scope.table), is_pair, keeps, [sf.col(NUMBER)])
+        return self._after(scope, marked, about, attributes(scope.table), is_pair, keeps, [NUMBER])
 
     def _inserts(self, scope: Scope, met: DataFrame | None) -> DataFrame:
         """The source's rows that met none of the table's, and fall under a clause.
@@ -163,7 +173,7 @@ class MergeRows:
         alone = self._alone(scope, met)
         chosen = self._chosen(scope, about, sf.lit(False)).alias(CLAUSE)
         marked = alone.select("*", chosen).where(sf.col(CLAUSE).isNotNull())
-        before = {name: null_of(t.LONG) for name in scope.columns.names}
+        before = dict.fromkeys(scope.columns.names, Nulls().of(t.LONG))
         return self._after(scope, marked, about, before, sf.lit(False), True, [])
 
     def _alone(self, scope: Scope, met: DataFrame | None) -> DataFrame:
@@ -180,26 +190,28 @@ class MergeRows:
         before: dict[str, Column],
         is_pair: Column,
         keeps: bool,
-        more: list[Column],
+        more_names: Sequence[str],
     ) -> DataFrame:
         """Rows that know their clause as they are afterwards, with what `RowChanges` wants to know of them."""
         schema, names, values = self.target.schema, scope.columns, scope.values
-        told = [self._kind(about).alias(KIND), is_pair.alias(MATCHED), *more]
+        told = [(KIND, self._kind(about)), (MATCHED, is_pair)]
+        more = [(name, sf.col(name)) for name in more_names]
         if values is None:
-            return marked.select(*(before[name].alias(name) for name in (names.file, names.row)), *told)
-        before = {**before, **self._evolved(scope, before)}
-        clauses = [(number, self.clauses[number].action, values[number]) for number in about]
-        columns = [_column(f, before[f.name], clauses, keeps).alias(f.name) for f in schema.fields]
-        places = [before[name].alias(name) for name in names.names]
+            return select_named(marked, [*((name, before[name]) for name in (names.file, names.row)), *told, *more])
+        nulls = Nulls()
+        before = {**before, **self._evolved(scope, before, nulls)}
+        clauses = [_Falls(sf.col(CLAUSE) == number, self.clauses[number].action, values[number]) for number in about]
+        columns = [(f.name, self._column(f, before[f.name], clauses, keeps, nulls)) for f in schema.fields]
+        places = [(name, before[name]) for name in names.names]
         wanted = [before[n].alias(n) for n in self.target.before_columns]
-        recorded = [sf.struct(*wanted).alias(BEFORE)] if wanted else []
-        rows = marked.select(*columns, *places, *told[:2], *recorded, *more, sf.col(CLAUSE))
+        recorded = [(BEFORE, sf.struct(*wanted))] if wanted else []
+        rows = select_named(marked, [*columns, *places, *told, *recorded, *more, (CLAUSE, sf.col(CLAUSE))])
         # Numbers first: generated columns see them.
-        if self.numbered and any(action is Action.INSERT for _, action, _ in clauses):
+        if self.numbered and any(clause.action is Action.INSERT for clause in clauses):
             rows = with_numbers(rows, self.numbered, self._among(values))
         return with_generated(rows, schema, self._anew(values, about)).drop(CLAUSE)
 
-    def _evolved(self, scope: Scope, before: Mapping[str, Column]) -> dict[str, Column]:
+    def _evolved(self, scope: Scope, before: Mapping[str, Column], nulls: Nulls) -> dict[str, Column]:
         """The table's columns as rows had them, in the types that they have now."""
         known = {f.name: f for f in scope.schema.fields if f.name in before}
         had = [
@@ -209,7 +221,8 @@ class MergeRows:
         ]
         # Types only grow wider: every value fits.
         fitted = dict(zip((new.column for new in had), fit(scope.table, had, StorePolicy.ANSI), strict=True))
-        return {f.name: fitted.get(f.name, null_of(f.type)) for f in self.target.schema.fields}
+        fields = self.target.schema.fields
+        return {f.name: fitted[f.name] if f.name in fitted else nulls.of(f.type) for f in fields}
 
     @property
     def assigned(self) -> tuple[str, ...]:
@@ -276,7 +289,7 @@ class MergeRows:
     def _chosen(self, scope: Scope, about: list[int], is_pair: Column) -> Column:
         """The number of the first clause that a row falls under; null: none."""
         applicable = {When.MATCHED: is_pair, When.NOT_MATCHED_BY_SOURCE: ~is_pair, When.NOT_MATCHED: ~is_pair}
-        chosen = null_of(t.INTEGER)
+        chosen = Nulls().of(t.INTEGER)
         for number in reversed(about):
             clause = self.clauses[number]
             applies = applicable[clause.when]
@@ -286,6 +299,20 @@ class MergeRows:
                 applies = applies & resolve_condition(rows, clause.condition, what).column
             chosen = sf.when(applies, sf.lit(number)).otherwise(chosen)
         return chosen
+
+    def _column(self, f: Field, before: Column, clauses: Sequence[_Falls], keeps: bool, nulls: Nulls) -> Column:
+        """What a column is afterwards."""
+        column = before if keeps else nulls.of(f.type)
+        for clause in clauses:
+            is_update = clause.action is Action.UPDATE
+            if f.name in clause.values.columns:
+                after = clause.values.after(f.name, f.type, before if is_update else nulls.of(f.type))
+            elif is_update and not keeps:
+                after = before
+            else:
+                continue
+            column = choose(self.spark, clause.condition, after, column)
+        return column
 
     def _kind(self, about: list[int]) -> Column:
         kind = sf.lit(int(ChangeKind.COPY))
@@ -310,14 +337,3 @@ class MergeRows:
 def hidden_name(name: Qualifier) -> str:
     """What a history leaves out before columns: all but an alias that was given."""
     return name[-1] if len(name) > 1 else TABLE
-
-
-def _column(f: Field, before: Column, clauses: list[tuple[int, Action, Assignments]], keeps: bool) -> Column:
-    column = before if keeps else null_of(f.type)
-    for number, action, found in clauses:
-        if f.name in found.columns:
-            old = before if action is Action.UPDATE else null_of(f.type)
-            column = sf.when(sf.col(CLAUSE) == number, found.after(f.name, f.type, old)).otherwise(column)
-        elif action is Action.UPDATE and not keeps:
-            column = sf.when(sf.col(CLAUSE) == number, before).otherwise(column)
-    return column

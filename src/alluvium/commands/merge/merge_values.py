@@ -16,7 +16,7 @@ from alluvium.plan.ports import RowTarget
 from alluvium.schema.types import DataType, Struct
 from alluvium.spark.jvm.failures import Unresolvable
 from alluvium.spark.statements.resolve import Qualifier, outputs
-from alluvium.spark.values.assign import Assignments, Path, assigned_columns, assignments, is_case_sensitive, null_of
+from alluvium.spark.values.assign import Assignments, Nulls, Path, assigned_columns, assignments, is_case_sensitive
 from alluvium.spark.values.conversion import value_type
 from alluvium.spark.values.fit import NewValue, fit
 from alluvium.spark.values.storing import StorePolicy
@@ -137,15 +137,15 @@ class MergeValues:
         plan = self.target.plan_write(None, ())
         constant = default_values(self.target, self.source)
         made = {d.column for d in generated(self.target)} | {n.column for n in plan.numbered}
-        values = dict(given.values)
+        columns, nulls = given.columns, Nulls()
+        values: dict[Path, Column] = {}
         for f in self.target.schema.fields:
-            if f.name in given.columns:
-                values = {path: v for path, v in values.items() if path[0] != f.name}
-                values[(f.name,)] = given.after(f.name, f.type, null_of(f.type))
+            if f.name in columns:
+                values[(f.name,)] = given.after(f.name, f.type, nulls.of(f.type))
             elif f.name in constant:
                 values[(f.name,)] = constant[f.name]
             elif f.name not in made:
-                values[(f.name,)] = null_of(f.type)
+                values[(f.name,)] = nulls.of(f.type)
         return Assignments(values)
 
 

@@ -30,7 +30,7 @@ from alluvium.spark.jvm.failures import Unresolvable
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.scan.own_lane import read_own_lane
-from alluvium.spark.values.assign import Assignments, Path, null_of
+from alluvium.spark.values.assign import Assignments, Nulls, Path
 from alluvium.spark.values.conversion import Rules, conversion
 
 _OWN, _VALUE = "__alluvium_own", "__alluvium_value"
@@ -159,7 +159,7 @@ class ServerMergeRows(MergeRows):
             rows = self._computed(rows.select(*kept, chosen.alias(CLAUSE)).alias(self.name[-1]), lonely, scope)
         had = {f.name: sf.col(f"{_OWN}{number}") for number, f in enumerate(scope.schema.fields)}
         before = {**had, **{name: sf.col(quote(name)) for name in scope.columns.names}}
-        return self._after(scope, rows, [*matched, *lonely], before, is_pair, keeps, [sf.col(NUMBER)])
+        return self._after(scope, rows, [*matched, *lonely], before, is_pair, keeps, [NUMBER])
 
     def _table_alone(self, rows: DataFrame, scope: Scope, about: list[int]) -> DataFrame:
         """The same rows without the source's columns."""
@@ -173,12 +173,12 @@ class ServerMergeRows(MergeRows):
         alone = self._alone(scope, met)
         chosen = alone.select("*", self._first(about, sf.lit(True)).alias(CLAUSE)).where(sf.col(CLAUSE).isNotNull())
         rows = self._computed(named(chosen, self._coming.alias), about, scope)
-        before = {name: null_of(t.LONG) for name in scope.columns.names}
+        before = dict.fromkeys(scope.columns.names, Nulls().of(t.LONG))
         return self._after(scope, rows, about, before, sf.lit(False), True, [])
 
     def _first(self, about: list[int], applicable: Column) -> Column:
         """The number of the first clause that a row falls under, of those about rows of a kind; null: none."""
-        chosen = null_of(t.INTEGER)
+        chosen = Nulls().of(t.INTEGER)
         for number in reversed(about):
             condition = self.checked[number].condition
             applies = applicable if condition is None else applicable & condition.column
@@ -201,13 +201,13 @@ class ServerMergeRows(MergeRows):
         if scope.values is not None:
             yield from (value.name for number in about for value in self.checked[number].values.values())
 
-    def _evolved(self, scope: Scope, before: Mapping[str, Column]) -> dict[str, Column]:
+    def _evolved(self, scope: Scope, before: Mapping[str, Column], nulls: Nulls) -> dict[str, Column]:
         known = {f.name: (f"{_OWN}{number}", f.type) for number, f in enumerate(scope.schema.fields)}
         # Types only grow wider: every value fits.
         fits, found = Rules(lambda source, target: True), {}
         for f in self.target.schema.fields:
             if f.name not in before or f.name not in known:
-                found[f.name] = null_of(f.type)
+                found[f.name] = nulls.of(f.type)
             else:
                 name, source = known[f.name]
                 found[f.name] = sql_column(conversion(name, source, f.type, f.name, fits))

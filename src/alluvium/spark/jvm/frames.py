@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.classic.column import Column as ClassicColumn
 from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from alluvium.expr.sql.sql_tokens import SUBSTITUTION
@@ -32,6 +34,22 @@ def negated(spark: SparkSession, column: Column) -> Column:
     """`~column`."""
     # A keyword of Python.
     return Column(getattr(java_of(spark).functions, "not")(column._jc))
+
+
+def choose(spark: SparkSession, condition: Column, value: Column, otherwise: Column) -> Column:
+    """`when(condition, value).otherwise(otherwise)`; over Spark Connect, too, for verbs that do not care."""
+    if not isinstance(condition, ClassicColumn):
+        return sf.when(condition, value).otherwise(otherwise)
+    return Column(java_of(spark).functions.when(condition._jc, value._jc).otherwise(otherwise._jc))
+
+
+def select_named(frame: DataFrame, columns: Sequence[tuple[str, Column]]) -> DataFrame:
+    """`DataFrame.select` of columns under names; over Spark Connect, too."""
+    if not isinstance(frame, ClassicFrame):
+        return frame.select(*(column.alias(name) for name, column in columns))
+    spark = frame.sparkSession
+    named = [column._jc.alias(name) for name, column in columns]
+    return DataFrame(frame._jdf.select(java_of(spark).seq(named)), spark)
 
 
 def select_column(frame: DataFrame, column: Column, name: str) -> DataFrame:

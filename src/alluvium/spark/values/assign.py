@@ -200,6 +200,15 @@ def _find(name: str, schema: Struct, table: Qualifier, *, is_exact: bool = False
     return tuple(exact), here
 
 
-def null_of(data_type: DataType) -> Column:
-    """Null, of a column's type."""
-    return sf.lit(None).cast(sql_type(data_type))
+class Nulls:
+    """Null, of columns' types: each made once, for PySpark asks the JVM a dozen times for a column that it makes."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Column] = {}
+
+    def of(self, data_type: DataType) -> Column:
+        """Null, of a type."""
+        text = sql_type(data_type)
+        if text not in self._made:
+            self._made[text] = sf.lit(None).cast(text)
+        return self._made[text]
