@@ -30,6 +30,7 @@ from alluvium.api.sql.text.terms import Settings, Statement, TableName
 from alluvium.api.sql.unseen import named_as_ours
 from alluvium.errors import InvalidRequest
 from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.sessions.active import active
 
 _ROOM = "alluvium.api.sql."
 #: By the outermost node of a parsed plan: the module that carries it out, by `run(call) -> DataFrame | None`. None
@@ -137,13 +138,14 @@ def sql(
     if kind_of(_with_variables(spark, text)) is Kind.QUERY:
         with named_as_ours(text), counterparts("query"):
             return original(spark, text, args, **dict(frames or {}))
-    if not frames:
-        return _run(original, spark, text, args)
-    formatter = SQLStringFormatter(spark)
-    try:
-        return _run(original, spark, formatter.format(text, **frames), args)
-    finally:
-        formatter.clear()
+    with active(spark):
+        if not frames:
+            return _run(original, spark, text, args)
+        formatter = SQLStringFormatter(spark)
+        try:
+            return _run(original, spark, formatter.format(text, **frames), args)
+        finally:
+            formatter.clear()
 
 
 def _run(original: Callable[..., DataFrame], spark: SparkSession, text: str, args: Arguments | None) -> DataFrame:
@@ -238,7 +240,8 @@ def _with_variables(spark: SparkSession, text: str) -> str:
     if "${" not in text:
         return text
     substitution = java_of(spark).jvm.org.apache.spark.sql.internal.VariableSubstitution
-    return str(substitution().substitute(text))
+    with active(spark):
+        return str(substitution().substitute(text))
 
 
 def _settings(spark: SparkSession) -> Settings:
