@@ -19,7 +19,8 @@ def read(reading: Reading) -> DataFrame:
     ensure_asks_of_delta(reading.store, reading.asked)
     snapshot = load_asked(reading)
     if reading.kept is not None and not snapshot.state.deferred:
-        settings = (snapshot.time_zone, snapshot.store.url)
+        # The frame goes on to look for newer versions by the store that it was made with.
+        settings = (snapshot.time_zone, snapshot.store.url, snapshot.store.access)
         return reading.kept.once(snapshot.state, settings, lambda: _rows(reading, snapshot))
     return _rows(reading, snapshot)
 
