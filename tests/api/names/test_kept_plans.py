@@ -337,3 +337,18 @@ def test_a_table_is_reached_as_the_session_reaches_it_now(session: SparkSession)
         finally:
             for name in said:
                 session.conf.unset(f"fs.s3a.{name}")
+
+
+def test_texts_of_char_are_as_the_session_pads_them(session: SparkSession, tmp_path: Path):
+    query = f"select length(c) from delta.`{tmp_path / 't'}` where c = 'ab'"
+    session.sql(f"create table delta.`{tmp_path / 't'}` (c char(5)) using delta")
+    session.sql(f"insert into delta.`{tmp_path / 't'}` values ('ab')")
+    seen = []
+    try:
+        for pads in ("false", "true", "false"):
+            session.conf.set("spark.sql.readSideCharPadding", pads)
+            threading.Event().wait(0.1)
+            seen += [session.sql(query).first() for _ in range(2)]
+    finally:
+        session.conf.unset("spark.sql.readSideCharPadding")
+    assert [row and row[0] for row in seen] == [2, 2, 5, 5, 2, 2]
