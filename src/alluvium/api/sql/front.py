@@ -19,7 +19,7 @@ from pyspark.sql.sql_formatter import SQLStringFormatter
 
 from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.names.warehouses import warehouses_of
-from alluvium.api.sql.binding import bound
+from alluvium.api.sql.binding import bound, parsed_with
 from alluvium.api.sql.call import Arguments, Call, identified
 from alluvium.api.sql.grammar.parameters import bind_parameters
 from alluvium.api.sql.grammar.parse import parse_statement
@@ -173,6 +173,9 @@ class _Front:
         plan = self._parsed(substituted)
         if plan is None and (spelled := in_sparks_words(substituted)) is not None:
             plan = self._parsed(spelled)
+        if plan is None and args:
+            # Values may stand where the grammar wants literals: then they are put in before it is parsed.
+            plan, args = parsed_with(self.spark, substituted, args), None
         if plan is None:
             return None  # Spark says what is wrong with it
         if str(plan.nodeName()) == "CompoundBody":
