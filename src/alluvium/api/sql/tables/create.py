@@ -13,7 +13,7 @@ from alluvium.api.delta.delta_access import PROVIDER, is_path, path_in_name
 from alluvium.api.names.catalog_writer import create_of_rows
 from alluvium.api.names.warehouses import find_named
 from alluvium.api.options import PARQUET_WRITE, WRITE, WRITE_LATER, parse_options
-from alluvium.api.sql.call import Call, name_parts, some
+from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.tables.columns import columns_of
 from alluvium.api.sql.tables.said import Said, makes_ours, said_of
 from alluvium.api.sql.tables.warehouse import create_in_warehouse
@@ -31,7 +31,7 @@ _FOR_FILES = frozenset(name.casefold() for name in PARQUET_WRITE)
 def run(call: Call) -> DataFrame | None:
     """Carries out `CREATE [OR REPLACE] TABLE`, `REPLACE TABLE`, each with `AS query` or without."""
     plan = call.plan
-    parts, spec = name_parts(plan.name()), plan.tableSpec()
+    parts, spec = call.parts(plan.name()), plan.tableSpec()
     if parts is not None and (named := find_named(call.spark, parts)) is not None:
         return create_in_warehouse(call, named)
     if parts is None or not makes_ours(call, some(spec.provider()), some(spec.serde())):
@@ -65,7 +65,7 @@ def run(call: Call) -> DataFrame | None:
 def explain(call: Call, mode: JavaObject) -> str | None:
     """What would be made, with Spark's plan of its rows; None where it is no table of ours."""
     plan = call.plan
-    parts, spec = name_parts(plan.name()), plan.tableSpec()
+    parts, spec = call.parts(plan.name()), plan.tableSpec()
     if parts is None or find_named(call.spark, parts) is not None:
         return None
     if not makes_ours(call, some(spec.provider()), some(spec.serde())):
