@@ -136,7 +136,7 @@ def sql(
     """
     text = with_session_columns(text, lambda: warehouses_of(spark))
     if kind_of(_with_variables(spark, text)) is Kind.QUERY:
-        with named_as_ours(text), counterparts("query"):
+        with named_as_ours(spark, text), counterparts("query"):
             return original(spark, text, args, **dict(frames or {}))
     with active(spark):
         if not frames:
@@ -152,7 +152,7 @@ def _run(original: Callable[..., DataFrame], spark: SparkSession, text: str, arg
     done = _Front(original, spark).again(text, args)
     if done is not None:
         return done
-    with named_as_ours(text):
+    with named_as_ours(spark, text):
         return original(spark, text, args)
 
 
