@@ -72,6 +72,10 @@ class FaultyStore:
     def url(self) -> str:
         return self._inner.url
 
+    @property
+    def access(self) -> object:
+        return self  # of its own faults
+
     def uri(self, path: str) -> str:
         return self._inner.uri(path)
 

@@ -59,6 +59,10 @@ class Store(Protocol):
     def url(self) -> str:
         """The root in its canonical form, without a slash at the end."""
 
+    @property
+    def access(self) -> object:
+        """By what the objects are reached, with which credentials: equal for stores that reach them alike."""
+
     def uri(self, path: str) -> str:
         """The object's address as a Hadoop path string (`file:/t/a b`, `s3a://bucket/t/a b`), not escaped."""
 

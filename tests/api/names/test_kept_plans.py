@@ -11,10 +11,12 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from py4j.clientserver import ClientServerConnection
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from s3_server import S3Bucket, serve_s3
 
 import alluvium
 from alluvium.api.names import kept_plans
@@ -311,3 +313,42 @@ def test_the_session_s_zone_is_that_of_the_query(session: SparkSession, tmp_path
     finally:
         session.conf.set("spark.sql.session.timeZone", before)
     assert seen[0] == seen[2] != seen[1]
+
+
+def test_a_table_is_reached_as_the_session_reaches_it_now(session: SparkSession):
+    """Credentials of object stores expire, and a service that runs for days renews them."""
+    old, new, url = S3Bucket(), S3Bucket(), "s3a://bucket/t"
+    with serve_s3(old) as before, serve_s3(new) as now:
+        said = {
+            "endpoint": before, "endpoint.region": "us-east-1", "access.key": "key", "secret.key": "secret",
+            "path.style.access": "true",
+        }  # fmt: skip
+        options = {f"fs.s3a.{name}": value for name, value in said.items()}
+        alluvium.write(pa.table({"id": [1]}), url, storage_options=options)
+        new.objects = old.objects
+        for name, value in said.items():
+            session.conf.set(f"fs.s3a.{name}", value)
+        try:
+            query = f"select * from delta.`{url}`"
+            assert len(settled(session, query).inputFiles()) == 1
+            old.denied = True
+            session.conf.set("fs.s3a.endpoint", now)
+            assert len(session.sql(query).inputFiles()) == 1
+        finally:
+            for name in said:
+                session.conf.unset(f"fs.s3a.{name}")
+
+
+def test_texts_of_char_are_as_the_session_pads_them(session: SparkSession, tmp_path: Path):
+    query = f"select length(c) from delta.`{tmp_path / 't'}` where c = 'ab'"
+    session.sql(f"create table delta.`{tmp_path / 't'}` (c char(5)) using delta")
+    session.sql(f"insert into delta.`{tmp_path / 't'}` values ('ab')")
+    seen = []
+    try:
+        for pads in ("false", "true", "false"):
+            session.conf.set("spark.sql.readSideCharPadding", pads)
+            threading.Event().wait(0.1)
+            seen += [session.sql(query).first() for _ in range(2)]
+    finally:
+        session.conf.unset("spark.sql.readSideCharPadding")
+    assert [row and row[0] for row in seen] == [2, 2, 5, 5, 2, 2]

@@ -11,6 +11,7 @@ from pyspark.errors import AnalysisException
 import alluvium
 from alluvium import DeltaTable
 from alluvium.api.names import answered
+from alluvium.api.sql.unseen import named_as_ours
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound
 from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.sessions.session import session_catalog
@@ -311,6 +312,23 @@ class TestChanges:
         with pytest.raises(AlluviumError) as caught:
             session.sql(f"select * from {call}")
         assert caught.value.code == code
+
+
+def test_a_session_without_room_for_plans_says_so(session, tmp_path):
+    """Rows of names are found in Spark's cache of plans; a session that was started without one finds no class instead."""
+    key, shared = "spark.sql.filesourceTableRelationCacheSize", session._jsparkSession.sharedState().conf()
+    shared.set(key, "0")
+    try:
+        other = session.newSession()
+        assert other.conf.get(key) == "0"
+    finally:
+        shared.remove(key)
+    with (
+        pytest.raises(InvalidRequest, match="filesourceTableRelationCacheSize") as caught,
+        named_as_ours(other, "select 1"),
+    ):
+        other.read.format("delta").load(str(tmp_path))
+    assert caught.value.code == "invalid-setting"
 
 
 def test_a_disabled_session_has_sparks_catalog_again(session):

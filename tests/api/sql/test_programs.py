@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from pyspark.errors import ParseException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 
 import alluvium
@@ -120,6 +120,11 @@ class TestScripts:
         enabled.sql("begin insert into identifier('t') values (3, 'c'); end")
         enabled.sql("begin insert into t values (:a, :b); end", {"a": 4, "b": "d"})
         assert rows(enabled, "t") == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+
+    def test_a_statement_that_fails_does_not_have_the_others_run_again(self, enabled, tmp_path):
+        with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            enabled.sql(f"begin insert into plain values (1, 'a'); drop table delta.`{tmp_path}/nowhere`; end")
+        assert rows(enabled, "plain") == [(1, "a")]
 
     def test_handlers_write_too(self, enabled):
         enabled.sql(

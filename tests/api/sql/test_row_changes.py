@@ -147,6 +147,24 @@ def test_an_explanation_changes_nothing(enabled, name, other):
     assert DeltaTable.forName(enabled, name).history(1).first()["version"] == before
 
 
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("create table explained using delta as select 1 a", "CREATE TABLE `explained` AS SELECT"),
+        (
+            "create or replace table explained using delta as select 1 a",
+            "CREATE OR REPLACE TABLE `explained` AS SELECT",
+        ),
+        ("create table explained (a int) using delta", "CREATE TABLE `explained`"),
+        ("create table explained using parquet as select 1 a", "Physical Plan"),
+    ],
+)
+def test_an_explanation_makes_nothing(enabled, statement, told):
+    plan = enabled.sql(f"explain {statement}").first()["plan"]
+    assert told in plan and "DATA_SOURCE_NOT_FOUND" not in plan
+    assert not enabled.catalog.tableExists("explained")
+
+
 def test_a_table_by_its_path_is_known_by_it(enabled, tmp_path):
     path = f"{tmp_path}/a.b c/t"
     rows_of = "select 1 id, named_struct('f', 1, 'x.y', 2) s, 3 `a b`, 4 `c.d`, 5 `e``f`"

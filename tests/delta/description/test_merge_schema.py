@@ -41,6 +41,16 @@ def test_small_integers_grow_wider_only_where_rows_are_not_cast():
     assert merged_config(config, data, casts=True).schema == struct(a=BYTE, s=struct(x=SHORT, y=LONG))
 
 
+def test_defaults_of_the_rows_own_table_do_not_come_with_them():
+    """Unless the table keeps such promises; rows of a table show its columns with all that it says of them."""
+    fresh = Field("b", STRING, metadata={"CURRENT_DEFAULT": "'x'", "EXISTS_DEFAULT": "'x'", "comment": "c"})
+    data = Struct((Field("a", INTEGER, metadata={"CURRENT_DEFAULT": "1"}), fresh))
+    plain = merged_config(new_config(struct(a=INTEGER), [], {}), data)
+    assert [f.metadata for f in plain.schema.fields] == [{}, {"comment": "c"}]
+    keeps = new_config(struct(a=INTEGER), [], {"delta.feature.allowColumnDefaults": "supported"})
+    assert merged_config(keeps, data).schema.fields[1].metadata["CURRENT_DEFAULT"] == "'x'"
+
+
 @pytest.mark.parametrize(
     ("table", "data", "merged"),
     [

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.api.sql.call import Arguments
 from alluvium.api.sql.text.lexer import scan_tokens
 from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
+from alluvium.spark.sessions.session import capabilities
+
+_SUBSTITUTES_SINCE = (4, 1)
 
 
 def bound(spark: SparkSession, plan: JavaObject, args: Arguments, text: str) -> JavaObject:
@@ -36,6 +41,32 @@ def bound(spark: SparkSession, plan: JavaObject, args: Arguments, text: str) -> 
         query = analysis.PosParameterizedQuery(plan, java.seq(literals))
     rule = getattr(getattr(analysis, "BindParameters$"), "MODULE$")
     return rule.apply(query)
+
+
+def parsed_with(spark: SparkSession, text: str, args: Arguments) -> JavaObject | None:
+    """The plan of a statement with its parameters' values put in, as Spark parses it from 4.1 on: they may stand where
+    the grammar wants literals. None: it does not parse, or Spark is older.
+
+    Args:
+        spark: The session.
+        text: The statement.
+        args: By name, or by position.
+    """
+    if capabilities(spark).version < _SUBSTITUTES_SINCE:
+        return None
+    java = java_of(spark)
+    parsers = java.jvm.org.apache.spark.sql.catalyst.parser
+    if isinstance(args, Mapping):
+        known = java.jvm.java.util.HashMap()
+        for name, literal in zip(args, _constants(spark, [_literal(v) for v in args.values()]), strict=True):
+            known.put(name, literal)
+        context = parsers.NamedParameterContext(java.python_utils.toScalaMap(known))
+    else:
+        context = parsers.PositionalParameterContext(java.seq(_constants(spark, [_literal(v) for v in args])))
+    try:
+        return spark._jsparkSession.sessionState().sqlParser().parsePlanWithParameters(text, context)
+    except (PySparkException, Py4JJavaError):
+        return None
 
 
 def _known(java: Java, args: Arguments, literals: list[JavaObject], text: str) -> JavaObject:

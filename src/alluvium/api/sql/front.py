@@ -19,7 +19,7 @@ from pyspark.sql.sql_formatter import SQLStringFormatter
 
 from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.names.warehouses import warehouses_of
-from alluvium.api.sql.binding import bound
+from alluvium.api.sql.binding import bound, parsed_with
 from alluvium.api.sql.call import Arguments, Call, identified
 from alluvium.api.sql.grammar.parameters import bind_parameters
 from alluvium.api.sql.grammar.parse import parse_statement
@@ -30,6 +30,7 @@ from alluvium.api.sql.text.terms import Settings, Statement, TableName
 from alluvium.api.sql.unseen import named_as_ours
 from alluvium.errors import InvalidRequest
 from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.sessions.active import active
 
 _ROOM = "alluvium.api.sql."
 #: By the outermost node of a parsed plan: the module that carries it out, by `run(call) -> DataFrame | None`. None
@@ -135,22 +136,23 @@ def sql(
     """
     text = with_session_columns(text, lambda: warehouses_of(spark))
     if kind_of(_with_variables(spark, text)) is Kind.QUERY:
-        with named_as_ours(text), counterparts("query"):
+        with named_as_ours(spark, text), counterparts("query"):
             return original(spark, text, args, **dict(frames or {}))
-    if not frames:
-        return _run(original, spark, text, args)
-    formatter = SQLStringFormatter(spark)
-    try:
-        return _run(original, spark, formatter.format(text, **frames), args)
-    finally:
-        formatter.clear()
+    with active(spark):
+        if not frames:
+            return _run(original, spark, text, args)
+        formatter = SQLStringFormatter(spark)
+        try:
+            return _run(original, spark, formatter.format(text, **frames), args)
+        finally:
+            formatter.clear()
 
 
 def _run(original: Callable[..., DataFrame], spark: SparkSession, text: str, args: Arguments | None) -> DataFrame:
     done = _Front(original, spark).again(text, args)
     if done is not None:
         return done
-    with named_as_ours(text):
+    with named_as_ours(spark, text):
         return original(spark, text, args)
 
 
@@ -171,6 +173,9 @@ class _Front:
         plan = self._parsed(substituted)
         if plan is None and (spelled := in_sparks_words(substituted)) is not None:
             plan = self._parsed(spelled)
+        if plan is None and args:
+            # Values may stand where the grammar wants literals: then they are put in before it is parsed.
+            plan, args = parsed_with(self.spark, substituted, args), None
         if plan is None:
             return None  # Spark says what is wrong with it
         if str(plan.nodeName()) == "CompoundBody":
@@ -238,7 +243,8 @@ def _with_variables(spark: SparkSession, text: str) -> str:
     if "${" not in text:
         return text
     substitution = java_of(spark).jvm.org.apache.spark.sql.internal.VariableSubstitution
-    return str(substitution().substitute(text))
+    with active(spark):
+        return str(substitution().substitute(text))
 
 
 def _settings(spark: SparkSession) -> Settings:

@@ -13,15 +13,21 @@ import msgspec
 from alluvium.delta.description.change_columns import widen
 from alluvium.delta.description.create import as_nullable, ensure_columns, resolve_partition_columns
 from alluvium.delta.description.upgrade import configure
+from alluvium.delta.features.columns.column_defaults import FEATURE as DEFAULTS
+from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
+from alluvium.delta.features.feature import is_supported_for_writers
 from alluvium.delta.features.types.type_widening import is_widening
 from alluvium.delta.terms.config import TableConfig
 from alluvium.schema import types as t
 from alluvium.schema.edit import Path
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
+from alluvium.schema.walk import drop_metadata
 
 #: Integers that files hold alike: the column may become the wider one without a record of the change.
 _INT32 = (t.BYTE, t.SHORT, t.INTEGER)
+#: What Spark says of a column's default, for rows that come and for those that were there before the column.
+_IS_DEFAULT = frozenset((DEFAULT, "EXISTS_DEFAULT")).__contains__
 
 
 def merged_config(config: TableConfig, data: Struct, *, casts: bool = False) -> TableConfig:
@@ -40,7 +46,9 @@ def merged_config(config: TableConfig, data: Struct, *, casts: bool = False) -> 
         InvalidRequest: A new column that no table may have, or a type that needs a feature to be added first.
         UnsupportedFeature: A type that we do not write.
     """
-    schema = _widened(config, _merged_struct(config.schema, data), data, casts)
+    # Rows of a table show what it says of its columns; a default is a promise that not every table keeps.
+    shown = data if is_supported_for_writers(DEFAULTS, config.protocol) else drop_metadata(data, _IS_DEFAULT)
+    schema = _widened(config, _merged_struct(config.schema, shown), data, casts)
     if schema == config.schema:
         return config
     ensure_columns(schema, config.metadata.configuration)

@@ -76,6 +76,7 @@ class Java:
     orc_format: JavaObject
     hadoop_relation: JavaObject
     dataset: Statics
+    sessions: Statics
     logical_relation: JavaObject
     sql_conf: Statics
     static_invoke: JavaObject
@@ -180,6 +181,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         orc_format=sources.orc.OrcFileFormat,
         hadoop_relation=sources.HadoopFsRelation,
         dataset=Statics(sql.classic.Dataset),
+        sessions=Statics(sql.classic.SparkSession),
         logical_relation=getattr(getattr(sources, "LogicalRelation$"), "MODULE$"),
         sql_conf=Statics(sql.internal.SQLConf),
         static_invoke=catalyst.expressions.objects.StaticInvoke,

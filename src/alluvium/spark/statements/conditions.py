@@ -22,6 +22,7 @@ from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import nullable_schema, plain, quote, unused_name
 from alluvium.spark.naming.types import from_spark, to_spark
 from alluvium.spark.scan.connect_lane.explained import analysed_tree, is_over_rows, is_without_subquery
+from alluvium.spark.sessions.active import active
 from alluvium.spark.sessions.readings import reading_zone
 from alluvium.spark.sessions.session import analysed, ensure_native, is_connect, time_zone
 from alluvium.spark.statements.resolve import condition_tree, named_rows, resolve_condition
@@ -272,6 +273,11 @@ def condition_text(spark: SparkSession, schema: Struct, condition: Column) -> st
             else as text.
     """
     ensure_native(spark)
+    with active(spark):
+        return _text_of(spark, schema, condition)
+
+
+def _text_of(spark: SparkSession, schema: Struct, condition: Column) -> str | None:
     rows = spark.createDataFrame([], to_spark(Struct(tuple(Field(f.name, plain(f.type)) for f in schema.fields))))
     try:
         found = _filter_of(rows, condition)

@@ -116,6 +116,11 @@ class HadoopStore:
     def url(self) -> str:
         return self._url
 
+    @property
+    def access(self) -> object:
+        # Hadoop gives the same one again, unless its cache is off or was cleared.
+        return self._fs, self._allow_unsafe_put
+
     def uri(self, path: str) -> str:
         return join(self._url, ensure_relative(path))
 

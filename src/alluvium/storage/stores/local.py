@@ -65,6 +65,10 @@ class LocalStore:
     def url(self) -> str:
         return self._url
 
+    @property
+    def access(self) -> object:
+        return self._allow_unsafe_put
+
     def uri(self, path: str) -> str:
         return join(self._url, ensure_relative(path))
 

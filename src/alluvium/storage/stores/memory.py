@@ -58,6 +58,10 @@ class MemoryStore:
     def url(self) -> str:
         return self._url
 
+    @property
+    def access(self) -> object:
+        return None  # there is but one way
+
     def uri(self, path: str) -> str:
         return join(self._url, ensure_relative(path))
 

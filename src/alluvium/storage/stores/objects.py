@@ -59,6 +59,10 @@ class ObjectStore:
     def url(self) -> str:
         return self._url
 
+    @property
+    def access(self) -> object:
+        return self._bucket, self._allow_unsafe_put
+
     def uri(self, path: str) -> str:
         return join(self._url, ensure_relative(path))
 

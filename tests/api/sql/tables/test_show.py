@@ -7,6 +7,10 @@ from pyspark.errors import AnalysisException
 
 import alluvium
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.spark.jvm.gateway import java_of
+from alluvium.spark.sessions.catalog import find_entry
+from alluvium.spark.sessions.entries import changed
+from alluvium.spark.sessions.session import session_catalog
 
 pytestmark = pytest.mark.spark
 
@@ -157,3 +161,12 @@ def test_a_table_of_a_folder_without_a_log_needs_columns(session, tmp_path):
     for columns, condition in (("", "EXTERNAL_TABLE_WITHOUT_TXN_LOG"), ("(a int)", "TABLE_WITH_NON_EMPTY_LOCATION")):
         with pytest.raises(InvalidRequest, match=f"DELTA_CREATE_{condition}"):
             session.sql(f"create table of_files {columns} using delta location '{tmp_path}/files'")
+
+
+def test_the_owner_that_the_catalog_knows(session):
+    """Hive's knows one; dbt asks for it."""
+    session.sql("create table owned (id int) using delta")
+    entry, catalog = find_entry(session, ("owned",)), session_catalog(session)
+    assert entry is not None
+    catalog.alterTable(changed(java_of(session), entry.java, {"owner": "somebody"}))
+    assert ("Owner", "somebody", "") in map(tuple, session.sql("describe extended owned").collect())

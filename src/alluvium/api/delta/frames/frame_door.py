@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.calls import Reading, Writing
 from alluvium.api.delta.frames.reader import load_asked, read_changes, read_rows
@@ -12,6 +12,8 @@ from alluvium.api.options import WRITE, WRITE_LATER, parse_bound, parse_options
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.plan.changes import Committed
+from alluvium.schema.text_lengths import char_paths
+from alluvium.spark.naming.text_lengths import pads_when_reading
 
 
 def read(reading: Reading) -> DataFrame:
@@ -19,9 +21,16 @@ def read(reading: Reading) -> DataFrame:
     ensure_asks_of_delta(reading.store, reading.asked)
     snapshot = load_asked(reading)
     if reading.kept is not None and not snapshot.state.deferred:
-        settings = (snapshot.time_zone, snapshot.store.url)
+        # The frame goes on to look for newer versions by the store that it was made with.
+        settings = (snapshot.time_zone, snapshot.store.url, snapshot.store.access, _pads(reading.spark, snapshot))
         return reading.kept.once(snapshot.state, settings, lambda: _rows(reading, snapshot))
     return _rows(reading, snapshot)
+
+
+def _pads(spark: SparkSession, snapshot: Snapshot) -> bool | None:
+    """Whether Spark pads texts of type char(n) when they are read, as it does in the frame; None: there are none."""
+    has_chars = snapshot.once("chars", lambda: bool(char_paths(snapshot.config.schema)))
+    return pads_when_reading(spark) if has_chars else None
 
 
 def _rows(reading: Reading, snapshot: Snapshot) -> DataFrame:

@@ -1,4 +1,4 @@
-"""EXPLAIN of a statement that changes rows: what our verb would do, for Spark has no plan of it."""
+"""EXPLAIN of a statement that changes rows, or makes a table: what our verb would do, for Spark has no plan of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from alluvium.api.sql.call import Call
 from alluvium.api.sql.rows import delete, insert, merge, update
+from alluvium.api.sql.tables import create
 
 #: By the node of what is explained; None as the answer says that it is about somebody else's table.
 _BY_NODE: Mapping[str, Callable[[Call], str | None]] = {
@@ -17,13 +18,15 @@ _BY_NODE: Mapping[str, Callable[[Call], str | None]] = {
     "MergeIntoTable": merge.explain,
     "UpdateTable": update.explain,
 }
+_MAKES = frozenset(("CreateTable", "CreateTableAsSelect", "ReplaceTable", "ReplaceTableAsSelect"))
 
 
 def run(call: Call) -> DataFrame | None:
-    """Carries out `EXPLAIN [mode] DELETE | INSERT | MERGE | UPDATE`: one text in a column `plan`, as Spark's own.
+    """Carries out `EXPLAIN [mode] DELETE | INSERT | MERGE | UPDATE | CREATE TABLE`: one text in a column `plan`, as
+    Spark's own.
 
-    A MERGE counts its source; UPDATE and DELETE look for the rows that they would change; of an INSERT the plan of its
-    rows is shown. Nothing is written.
+    A MERGE counts its source; UPDATE and DELETE look for the rows that they would change; of an INSERT, and of a table
+    made of rows, the plan of these is shown. Nothing is written.
     """
     explained = call.plan.logicalPlan()
     queries = explained if str(explained.nodeName()) == "UnresolvedWith" else None
@@ -31,6 +34,8 @@ def run(call: Call) -> DataFrame | None:
     kind, inner = str(explained.nodeName()), replace(call, plan=explained, queries=queries)
     if kind in insert.INSERTS:
         text = insert.explain(inner, call.plan.mode())
+    elif kind in _MAKES:
+        text = create.explain(inner, call.plan.mode())
     else:
         explain = _BY_NODE.get(kind)
         text = None if explain is None else explain(inner)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from alluvium.api.sql.call import Call, name_parts, some
+from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.rows.insert_columns import InsertColumns
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.types import Struct
@@ -67,7 +67,7 @@ def replace_on(call: Call, node: JavaObject, criteria: JavaObject, url: str) -> 
     Raises:
         UnsupportedFeature: The condition's text is not to be had, as where it has parameters.
     """
-    alias, names = some(criteria.tableAliasOpt()), name_parts(node.table())
+    alias, names = some(criteria.tableAliasOpt()), call.parts(node.table())
     table = str(alias) if alias is not None else (names or ("",))[-1]
     query = node.query()
     source = str(query.alias()) if str(query.nodeName()) == "SubqueryAlias" else None

@@ -13,12 +13,13 @@ from alluvium.api.delta.delta_access import PROVIDER, is_path, path_in_name
 from alluvium.api.names.catalog_writer import create_of_rows
 from alluvium.api.names.warehouses import find_named
 from alluvium.api.options import PARQUET_WRITE, WRITE, WRITE_LATER, parse_options
-from alluvium.api.sql.call import Call, name_parts, some
+from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.tables.columns import columns_of
 from alluvium.api.sql.tables.said import Said, makes_ours, said_of
 from alluvium.api.sql.tables.warehouse import create_in_warehouse
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.types import Struct
+from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.sessions.catalog import find_table, quoted_name
 from alluvium.spark.statements.conditions import ensure_condition
@@ -30,7 +31,7 @@ _FOR_FILES = frozenset(name.casefold() for name in PARQUET_WRITE)
 def run(call: Call) -> DataFrame | None:
     """Carries out `CREATE [OR REPLACE] TABLE`, `REPLACE TABLE`, each with `AS query` or without."""
     plan = call.plan
-    parts, spec = name_parts(plan.name()), plan.tableSpec()
+    parts, spec = call.parts(plan.name()), plan.tableSpec()
     if parts is not None and (named := find_named(call.spark, parts)) is not None:
         return create_in_warehouse(call, named)
     if parts is None or not makes_ours(call, some(spec.provider()), some(spec.serde())):
@@ -54,11 +55,29 @@ def run(call: Call) -> DataFrame | None:
         comment=said.comment,
         compares=True,
     )
-    if str(plan.nodeName()).endswith("AsSelect"):
+    if _is_of_rows(plan):
         _of_rows(call, wanted, said.options)
     else:
         _of_columns(call, wanted, said)
     return call.nothing()
+
+
+def explain(call: Call, mode: JavaObject) -> str | None:
+    """What would be made, with Spark's plan of its rows; None where it is no table of ours."""
+    plan = call.plan
+    parts, spec = call.parts(plan.name()), plan.tableSpec()
+    if parts is None or find_named(call.spark, parts) is not None:
+        return None
+    if not makes_ours(call, some(spec.provider()), some(spec.serde())):
+        return None
+    made = f"{_mode(call).operation} {quoted_name(parts)}"
+    if not _is_of_rows(plan):
+        return made
+    return f"{made} AS SELECT\n{call.rows(plan.query())._jdf.queryExecution().explainString(mode)}"
+
+
+def _is_of_rows(plan: JavaObject) -> bool:
+    return str(plan.nodeName()).endswith("AsSelect")
 
 
 def _ensure_whole_path(call: Call, name: str) -> None:

@@ -19,6 +19,7 @@ from alluvium.schema.edit import find_path
 from alluvium.schema.types import Field
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.naming.types import to_spark
+from alluvium.spark.sessions.catalog import CatalogTable, find_entry
 
 _Row = tuple[str, str | None, str | None]
 
@@ -91,10 +92,17 @@ def _details(call: Call, access: TableAccess, snapshot: Snapshot) -> Iterator[_R
         "Comment": described,
         "Location": snapshot.store.uri(""),
         "Provider": "delta",
+        "Owner": _owner(call, entry),
         "Is_managed_location": "true" if is_managed else None,
         "Table Properties": f"[{','.join(f'{k}={v}' for k, v in shown_properties(call, snapshot.config).items())}]",
     }
     yield from ((title, text, "") for title, text in known.items() if text)
+
+
+def _owner(call: Call, entry: CatalogTable | None) -> str:
+    """Whom the catalog takes for the table's owner: Hive's knows one."""
+    found = None if entry is None else find_entry(call.spark, entry.parts)
+    return "" if found is None else str(found.java.owner())
 
 
 def _column(call: Call, access: TableAccess) -> DataFrame | None:

@@ -30,7 +30,8 @@ def run(call: Call) -> DataFrame | None:
 def _without_entry(call: Call, access: TableAccess) -> DataFrame:
     """By its path a table has no entry to drop, and its files are not the catalog's."""
     if call.plan.ifExists() or access.newest() is None:
-        return call.nothing() if call.plan.ifExists() else call.run(call.text)
+        # Spark says that there is none; of the statement alone, for the text may be that of a whole script.
+        return call.nothing() if call.plan.ifExists() else call.rows(call.plan)
     raise InvalidRequest(
         "a table by its path has no entry in the catalog that could be dropped",
         code="no-name",

@@ -10,7 +10,7 @@ from alluvium.api.delta.creation.create import create
 from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import TableAccess, known_access
 from alluvium.api.delta.delta_columns import fields_of
-from alluvium.api.sql.call import Call, name_parts, some
+from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.tables.said import makes_ours, texts_of
 from alluvium.delta.description.upgrade import FEATURE_PREFIX, supported_features
 from alluvium.delta.features.rows.clustering import clustering_columns
@@ -77,7 +77,7 @@ def _parsed(call: Call) -> _Like | None:
         stored_as = storage.inputFormat().isDefined() or storage.serde().isDefined()
         place = None if uri is None else str(call.java.hadoop_path(uri).toString())
         return _Like(_identifier(plan.targetTable()), _identifier(plan.sourceTable()), place, stored_as)
-    target, source, location = name_parts(plan.name()), name_parts(plan.source()), some(plan.location())
+    target, source, location = call.parts(plan.name()), call.parts(plan.source()), some(plan.location())
     if target is None or source is None:
         return None
     return _Like(target, source, None if location is None else str(location), plan.serdeInfo().isDefined())
