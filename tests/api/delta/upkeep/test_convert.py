@@ -235,7 +235,7 @@ def test_types_that_the_catalog_has_otherwise(session, tmp_path: Path) -> None:
 def test_a_paimon_table(session, tmp_path: Path) -> None:
     path = str(tmp_path / "p")
     alluvium.write(session.range(3), path, format="paimon")
-    with pytest.raises(InvalidRequest, match="no Parquet file"):
+    with pytest.raises(InvalidRequest, match="a table of Paimon"):
         session.sql(f"CONVERT TO DELTA parquet.`{path}`")
     session.sql(f"CONVERT TO DELTA paimon.`{path}`")
     session.sql(f"INSERT INTO delta.`{path}` VALUES (7)")

@@ -54,7 +54,8 @@ def list_folders(
         NotFound: There are no files (`no-parquet-files`), or some that the log of a streaming query names are gone
             (`missing-file`).
         CorruptTable: That log is damaged (`damaged-sink-log`).
-        InvalidRequest: Folders name other columns (`partition-folders`), or there is a table in it (`table-inside`).
+        InvalidRequest: Folders name other columns (`partition-folders`), there is a table in it (`table-inside`), or it
+            is one of another format (`not-convertible`).
     """
     listed = _listed(store, names)
     files = _within(_counted(store, listed) if by_sink_log else listed, within)
@@ -88,9 +89,31 @@ def _listed(store: Store, names: Sequence[str] | None) -> pa.Table:
             path=place or None,
             hint="read it and write its rows into a table of their own",
         )
+    _ensure_files_alone(store, listed.column("path"))
     hidden = pc.match_substring_regex(pc.replace_substring_regex(listed.column("path"), _NAME, ""), "^[_.]")
     hidden = pc.or_(hidden, pc.match_substring_regex(listed.column("path"), _IN_LOG))
     return listed.filter(pc.invert(hidden)).sort_by("path")
+
+
+def _ensure_files_alone(store: Store, paths: pa.ChunkedArray) -> None:
+    """Refuses the folder of a table of another format: files of its older versions lie beside those of the newest."""
+    marks = (
+        ("Hudi", "hoodie.properties" in store.list_names(".hoodie"), "read it with Hudi"),
+        ("Iceberg", _any(paths, r"^metadata/[^/]*\.metadata\.json$"), f"iceberg.`{store.url}`, or read it"),
+        ("Paimon", _any(paths, r"^schema/schema-[0-9]+$"), f"paimon.`{store.url}`, or read it"),
+    )
+    for name, is_there, way in marks:
+        if is_there:
+            raise InvalidRequest(
+                f"it is the folder of a table of {name}, whose files are not all of its rows",
+                code="not-convertible",
+                url=store.url,
+                hint=f"{way} and write its rows into a table of their own",
+            )
+
+
+def _any(paths: pa.ChunkedArray, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(paths, pattern), min_count=0).as_py())
 
 
 def _counted(store: Store, files: pa.Table) -> pa.Table:
