@@ -20,7 +20,7 @@ from alluvium.delta.features.rows.clustering import DOMAIN as CLUSTERING
 from alluvium.delta.features.rows.clustering import clustering_domain
 from alluvium.delta.features.rows.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
 from alluvium.delta.log.replay import logical_file_keys
-from alluvium.delta.log_upkeep.file_columns import with_stats_text
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata
