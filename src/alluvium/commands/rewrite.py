@@ -16,9 +16,9 @@ from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.log_upkeep.checkpoints import refresh_to
 from alluvium.delta.rows.candidates import candidates_of
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.mapping import MODE
-from alluvium.delta.terms.spec import FILES
 from alluvium.delta.upkeep.drop_feature import REMOVE_MAPPING, Rewrite, without_mapping
 from alluvium.delta.upkeep.optimize import rewrite_metrics
 from alluvium.delta.view.snapshot import Snapshot
@@ -73,7 +73,7 @@ def remove_mapping(
             said = {**config.metadata.configuration, MODE: "none"}
             metadata = msgspec.structs.replace(config.metadata, configuration=said)
             config = parse_config(config.protocol, metadata)
-    files = snapshot.files.select(FILES.names)
+    files = with_stats_text(snapshot.files)
     done = _rewrite(spark, snapshot, files, config, Operation(REMOVE_MAPPING, engine=engine), retry)
     return Committed(done.version, WRITTEN_FILES.empty_table(), {}, done.attempts)
 

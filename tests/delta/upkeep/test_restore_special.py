@@ -196,6 +196,20 @@ def test_domains_of_the_old_version_come_back_but_row_ids_go_on(tmp_path: Path) 
     assert [a["domainMetadata"]["domain"] for a in said if "domainMetadata" in a] == ["newer"]
 
 
+def test_before_it_was_clustered_a_table_is_clustered_by_no_column(tmp_path: Path) -> None:
+    """It goes on supporting clustering, and so says by which columns: as the reference has it."""
+    clustering = Protocol(
+        min_reader_version=1, min_writer_version=7, writer_features=("appendOnly", "clustering", "domainMetadata")
+    )
+    table = Table(tmp_path, clustering)
+    then = table.commit(table.add("a"))
+    by_id = '{"clusteringColumns":[["id"]],"domainName":"delta.clustering"}'
+    table.commit(DomainMetadata(domain="delta.clustering", configuration=by_id, removed=False))
+    table.back_to(then)
+    domain = load_snapshot(table.store).state.domains["delta.clustering"]
+    assert json.loads(domain.configuration) == {"clusteringColumns": [], "domainName": "delta.clustering"}
+
+
 @pytest.mark.parametrize(("then", "now", "kept"), [(None, "4", "4"), ("2", "4", "4"), ("6", "4", "6")])
 def test_what_protects_the_log_outlives_the_version_that_said_it(
     tmp_path: Path, then: str | None, now: str, kept: str

@@ -23,6 +23,7 @@ READ = frozenset(
         "changeDataFeed.defaultSchemaModeForColumnMappingTable",
         "changeDataFeed.timestampOutOfRange.enabled",
         "commitInfo.userMetadata",
+        "convert.useMetadataLog",
         "delete.deletionVectors.persistent",
         "dynamicPartitionOverwrite.enabled",
         "merge.deletionVectors.persistent",

@@ -12,8 +12,8 @@ from pyspark.sql import functions as sf
 from alluvium.commands.optimize.rewriting import Chosen, not_of_partitions
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.delta.rows.candidates import candidates_of
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.config import TableConfig
-from alluvium.delta.terms.spec import FILES
 from alluvium.delta.view.scan import whole_files
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
@@ -40,14 +40,14 @@ def choose_files(spark: SparkSession, snapshot: Snapshot, where: Sequence[str], 
             columns (`predicate-on-data`).
     """
     if not where:
-        return Chosen(snapshot.files.select(FILES.names))
+        return Chosen(with_stats_text(snapshot.files))
     try:
         files = _chosen(spark, snapshot, where, name, verb)
     except InvalidRequest as error:
         if error.code == "invalid-expression":
             _ensure_known(_parsed(spark, where), snapshot.config, verb)
         raise
-    return Chosen(files.select(FILES.names), tuple(str(one.toString()) for one in _parsed(spark, where)))
+    return Chosen(with_stats_text(files), tuple(str(one.toString()) for one in _parsed(spark, where)))
 
 
 def _chosen(spark: SparkSession, snapshot: Snapshot, where: Sequence[str], name: Qualifier, verb: str) -> pa.Table:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
@@ -17,9 +19,12 @@ from alluvium.delta.upkeep.optimize import Bins
 from alluvium.delta.upkeep.z_values import cuts
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest
+from alluvium.schema.types import BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ, Decimal
 from alluvium.spark.naming.names import quote
+from alluvium.spark.naming.types import to_spark
 
-_TYPES: dict[type, str] = {int: "bigint", float: "double"}
+#: What a sample tells of a row's value: a key (`spark.values.ranks.RankKey`), or a decimal.
+Value: TypeAlias = Key | decimal.Decimal
 
 
 def sorting_of(snapshot: Snapshot, ordering: Ordering, sort_by: Sequence[str]) -> Ordering:
@@ -50,7 +55,7 @@ def sort_order(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Seq
     several = {number: count for number, count in enumerate(bins.counts) if count > 1}
     if not several:
         return Order(sf.lit(0), {}, within=within)
-    sample = sample_rows(spark, snapshot, bins, columns)
+    sample = sample_rows(spark, snapshot, bins, [_sampled(c) for c in columns])
     keys = [sample.column(n).to_pylist() for n in range(len(columns))]
     rows, owners = list(zip(*keys, strict=True)), sample.column("bin").to_pylist()
     parted = {}
@@ -59,16 +64,37 @@ def sort_order(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Seq
         ranked = {row: rank for rank, row in enumerate(sorted(set(own), key=_as_spark_sorts))}
         back = list(ranked)
         parted[number] = tuple(_bound(columns, back[cut]) for cut in cuts(map(ranked.__getitem__, own), count))
-    place = sf.struct(*(c.key.column.alias(f"k{n}") for n, c in enumerate(columns)))
-    samples = tuple(sampled(c.name, c.path, key) for c, key in zip(columns, keys, strict=True))
+    # By whole values, as within files: some of them a sample does not tell apart.
+    place = sf.struct(*(column.alias(f"k{n}") for n, column in enumerate(within)))
+    samples = tuple(sampled(c.name, c.path, [_counted(v) for v in key]) for c, key in zip(columns, keys, strict=True))
     return Order(place, parted, samples=samples, within=within)
 
 
-def _as_spark_sorts(row: tuple[Key | None, ...]) -> tuple[tuple[bool, bool, Key], ...]:
+def _sampled(column: OrderColumn) -> Column:
+    """What is asked of a sample's rows: a decimal, to which a double comes near, itself."""
+    return sf.col(quote(column.name)) if isinstance(column.type, Decimal) else column.key.sampled
+
+
+def _counted(value: Value | None) -> Key | None:
+    return float(value) if isinstance(value, decimal.Decimal) else value
+
+
+def _as_spark_sorts(row: tuple[Value | None, ...]) -> tuple[tuple[bool, bool, Value], ...]:
     """Null before all others, NaN behind them."""
     return tuple((v is not None, v != v, 0 if v is None or v != v else v) for v in row)
 
 
-def _bound(columns: Sequence[OrderColumn], row: tuple[Key | None, ...]) -> Column:
-    values = [sf.lit(v).cast(_TYPES.get(c.key.kind, "string")) for c, v in zip(columns, row, strict=True)]
-    return sf.struct(*(value.alias(f"k{n}") for n, value in enumerate(values)))
+def _bound(columns: Sequence[OrderColumn], row: tuple[Value | None, ...]) -> Column:
+    """A place between rows: any does, for whatever is less than it stands before whatever is not."""
+    return sf.struct(*(_value(c, v).alias(f"k{n}") for n, (c, v) in enumerate(zip(columns, row, strict=True))))
+
+
+def _value(column: OrderColumn, key: Value | None) -> Column:
+    """The value that a sample's row has, or one near it."""
+    if key is not None and column.type == DATE:
+        return sf.date_from_unix_date(sf.lit(key).cast("int"))
+    if key is not None and column.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        return sf.timestamp_micros(sf.lit(key)).cast(to_spark(column.type))
+    if key is not None and column.type == BINARY:
+        return sf.unhex(sf.lit(key).cast("string"))
+    return sf.lit(key).cast(to_spark(column.type))

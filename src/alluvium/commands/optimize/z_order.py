@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.optimize.bins import Order, rank_column
@@ -123,7 +123,7 @@ def z_order(
     spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn], curve: Curve = Z_CURVE
 ) -> Order:
     """Where each row of some files stands on a curve, by what a sample of them tells of the columns' values."""
-    sample, bits = sample_rows(spark, snapshot, bins, columns), rank_bits(len(columns))
+    sample, bits = sample_rows(spark, snapshot, bins, [c.key.sampled for c in columns]), rank_bits(len(columns))
     keys = [sample.column(n) for n in range(len(columns))]
     ranges = [divided(key.to_pylist(), 1 << bits) for key in keys]
     ranks = curve.ranks(spark, [c.key for c in columns], ranges, bits)
@@ -140,11 +140,11 @@ def z_order(
     return Order(place, parted, ranks, samples, bits=bits * len(columns))
 
 
-def sample_rows(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> pa.Table:
-    """Some rows: the key of each column, then the bin."""
+def sample_rows(spark: SparkSession, snapshot: Snapshot, bins: Bins, asked: Sequence[Column]) -> pa.Table:
+    """Some rows: what is asked of each, then the bin."""
     bins = sampled_bins(bins, _rows(snapshot, bins.files))
     candidates, rows = replace(candidates_of(snapshot, bins.files), numbers=bins.numbers), _rows(snapshot, bins.files)
-    keys = [c.key.sampled.alias(f"key{n}") for n, c in enumerate(columns)]
+    keys = [column.alias(f"key{n}") for n, column in enumerate(asked)]
     found = read_native(spark, candidates).select(*keys, sf.col(quote(candidates.columns.file)).alias("bin"))
     return (found if rows <= _SAMPLE else found.sample(fraction=_SAMPLE / rows, seed=_SEED)).toArrow()
 

@@ -26,10 +26,10 @@ from alluvium.commands.written import written_files
 from alluvium.commit.clear import clear
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.rows.candidates import Candidates, candidates_of
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.file_properties import TARGET_FILE_SIZE, file_properties
 from alluvium.delta.terms.partition_values import format_partition_values
 from alluvium.delta.terms.sort_order import sort_columns
-from alluvium.delta.terms.spec import FILES
 from alluvium.delta.upkeep.optimize import DEFAULT_FILE_BYTES, Bins, FileSizes, compaction_bins
 from alluvium.delta.view.scan import whole_files
 from alluvium.delta.view.snapshot import Snapshot
@@ -152,7 +152,7 @@ def choose_here(snapshot: Snapshot, asked: OptimizeAsked) -> Chosen:
             code="needs-spark",
             hint="DeltaTable.forPath(spark, path).optimize()",
         )
-    return Chosen(whole.every.select(FILES.names), asked.where)
+    return Chosen(with_stats_text(whole.every), asked.where)
 
 
 def _sizes(snapshot: Snapshot) -> FileSizes:

@@ -6,18 +6,16 @@ Specification: "Checkpoints", "Per-file Statistics".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.statistics.stats import stats_columns, struct_member
 from alluvium.delta.statistics.stats_json import Path, decode_stats
+from alluvium.delta.statistics.stats_text import stats_texts
 from alluvium.delta.statistics.stats_values import bound_column, count_column
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import TableProperties
-from alluvium.delta.terms.spec import FILES
 from alluvium.delta.view.partitions import partition_constants
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType
@@ -47,7 +45,7 @@ def checkpoint_files(
     made = files.drop_columns(["stats", *(["stats_parsed"] if found is not None else [])])
     if properties.write_stats_as_json:
         # "This field needs to be written when statistics are available and the table property [...] is set to `true`"
-        stats = texts if found is None else pc.coalesce(texts, format_parsed_stats(found))
+        stats = texts if found is None else stats_texts(texts, found)
         made = made.append_column(pa.field("stats", pa.string()), stats)
     if not properties.write_stats_as_struct:
         return made
@@ -57,15 +55,6 @@ def checkpoint_files(
         # `delta.checkpoint.writeStatsAsStruct` is set to `true`."
         made = _append(made, "partitionValues_parsed", _partition_values(files, config, time_zone))
     return made
-
-
-def with_stats_text(files: pa.Table) -> pa.Table:
-    """Live files as commits have them (`FILES`): statistics that a checkpoint has as columns only become text."""
-    if "stats_parsed" not in files.column_names:
-        return files.select(FILES.names)
-    parsed = files.column("stats_parsed").combine_chunks()
-    texts = pc.coalesce(files.column("stats").combine_chunks(), format_parsed_stats(parsed))
-    return files.select(FILES.names).set_column(FILES.get_field_index("stats"), FILES.field("stats"), texts)
 
 
 def parse_stats(
@@ -108,12 +97,6 @@ def parse_stats(
     return _nested(columns, mask=pc.invert(known))
 
 
-def format_parsed_stats(parsed: pa.StructArray) -> pa.Array:
-    """Statistics that exist as columns only, as JSON text."""
-    rows = _printable(parsed).to_pylist()
-    return pa.array([None if row is None else msgspec.json.encode(_compact(row)).decode() for row in rows], pa.string())
-
-
 def _has_bounds(data_type: DataType) -> bool:
     return data_type in _HAS_BOUNDS or isinstance(data_type, DecimalType)
 
@@ -136,24 +119,3 @@ def _nested(columns: Mapping[Path, pa.Array], mask: pa.Array | None = None) -> p
         below.setdefault(path[0], {})[path[1:]] = values
     members = [inner[()] if () in inner else _nested(inner) for inner in below.values()]
     return pa.StructArray.from_arrays(members, names=list(below), mask=mask)
-
-
-def _printable(values: pa.Array) -> pa.Array:
-    """The same with the times in it as statistics spell them."""
-    if pa.types.is_struct(values.type):
-        members = [_printable(values.field(i)) for i in range(values.type.num_fields)]
-        return pa.StructArray.from_arrays(members, names=[f.name for f in values.type], mask=values.is_null())
-    if pa.types.is_timestamp(values.type):
-        # "Timestamp columns are truncated down to milliseconds."
-        truncated = pc.floor_temporal(values, unit="millisecond").cast(pa.timestamp("ms", values.type.tz))
-        return pc.strftime(truncated, "%Y-%m-%dT%H:%M:%SZ" if values.type.tz else "%Y-%m-%dT%H:%M:%S")
-    return values.cast(pa.string()) if pa.types.is_date(values.type) else values
-
-
-def _compact(value: object) -> object:
-    """Without nulls, decimals with all of their digits, numbers that JSON lacks left out."""
-    if isinstance(value, dict):
-        return {name: _compact(member) for name, member in value.items() if member is not None}
-    if isinstance(value, Decimal):
-        return msgspec.Raw(format(value, "f").encode())
-    return value

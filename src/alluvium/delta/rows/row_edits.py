@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from alluvium.codecs.bitmaps.bits import union
 from alluvium.delta.features.rows.deletion_vectors import has_vector, load_vectors, parse_descriptors, vectors_of
 from alluvium.delta.rows.vector_files import vector_column, write_vectors
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import total
 from alluvium.delta.terms.spec import FILES
 from alluvium.delta.view.scan import data_paths
@@ -113,7 +114,7 @@ def _num_records(snapshot: Snapshot, files: pa.Table) -> list[int]:
 
 def _recommitted(snapshot: Snapshot, files: pa.Table, vectors: pa.Array) -> pa.Table:
     counts = snapshot.statistics(files).num_rows().to_pylist() if files.num_rows else []
-    texts = files["stats"].to_pylist()
+    texts = with_stats_text(files)["stats"].to_pylist()
     computed = {
         "stats": pa.array([_wide(text, count) for text, count in zip(texts, counts, strict=True)], pa.string()),
         "deletionVector": vectors,

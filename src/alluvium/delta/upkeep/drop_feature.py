@@ -38,6 +38,7 @@ from alluvium.delta.features.types.type_widening import TYPE_CHANGES
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.log_upkeep.checkpoints import refresh_to, write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import clean_up_log
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.column_ids import MAX_COLUMN_ID
 from alluvium.delta.terms.config import TableConfig, parse_config
@@ -96,11 +97,11 @@ def _live_vectors(snapshot: Snapshot) -> tuple[str, str] | None:
 
 
 def _with_vectors(snapshot: Snapshot) -> pa.Table:
-    return snapshot.files.filter(snapshot.files.column("deletionVector").is_valid()).select(FILES.names)
+    return with_stats_text(snapshot.files.filter(snapshot.files.column("deletionVector").is_valid()))
 
 
 def _every_file(snapshot: Snapshot) -> pa.Table:
-    return snapshot.files.select(FILES.names)
+    return with_stats_text(snapshot.files)
 
 
 def _constraints(snapshot: Snapshot) -> tuple[str, str] | None:
@@ -431,7 +432,7 @@ def _tombstones_of_vectors(snapshot: Snapshot) -> pa.Table:
 
 def _without_row_ids(files: pa.Table) -> pa.Table:
     """Live files that have row ids, as they are added again without."""
-    numbered = files.filter(files.column("baseRowId").is_valid()).select(FILES.names)
+    numbered = with_stats_text(files.filter(files.column("baseRowId").is_valid()))
     count = numbered.num_rows
     for name, values in {
         "baseRowId": pa.nulls(count, pa.int64()),

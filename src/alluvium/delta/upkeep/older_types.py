@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from alluvium.delta.features.types.type_widening import TYPE_CHANGES
-from alluvium.delta.terms.spec import FILES
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.upkeep.stored_schema import read_stored_schema
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot
@@ -24,7 +24,7 @@ def files_of_older_types(snapshot: Snapshot) -> pa.Table:
     """
     config = snapshot.config
     names = {path[0] for path, f in fields_within(config.schema) if TYPE_CHANGES in f.metadata}
-    files = snapshot.files.select(FILES.names)
+    files = with_stats_text(snapshot.files)
     if not names.difference(config.partition_columns) or not files.num_rows:
         return files.slice(0, 0)
     paths = data_paths(files).to_pylist()

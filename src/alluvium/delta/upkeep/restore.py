@@ -16,9 +16,11 @@ from alluvium.delta.description.upgrade import protocol_of, supported_features
 from alluvium.delta.features.columns.identity_columns import with_furthest_marks
 from alluvium.delta.features.log.checkpoint_protection import PROPERTY as PROTECTED_BEFORE
 from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.features.rows.clustering import DOMAIN as CLUSTERING
+from alluvium.delta.features.rows.clustering import clustering_domain
 from alluvium.delta.features.rows.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
 from alluvium.delta.log.replay import logical_file_keys
-from alluvium.delta.log_upkeep.file_columns import with_stats_text
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata
@@ -173,9 +175,13 @@ def _highest(name: str, current: Metadata, old: Metadata) -> str:
 def _domains(current: Snapshot, old: Snapshot) -> tuple[DomainMetadata, ...]:
     now, then = current.state.domains, old.state.domains
     back = [d for name, d in then.items() if name != _ROW_TRACKING and now.get(name) != d]
-    gone = [
-        DomainMetadata(domain=d.domain, configuration=d.configuration, removed=True)
-        for name, d in now.items()
-        if name != _ROW_TRACKING and name not in then
-    ]
+    gone = [_without(d) for name, d in now.items() if name != _ROW_TRACKING and name not in then]
     return (*back, *gone)
+
+
+def _without(domain: DomainMetadata) -> DomainMetadata:
+    """What is said of a domain that the old version did not have."""
+    if domain.domain == CLUSTERING:
+        # The feature stays, and with it the word by which columns: by none, as the reference says it.
+        return clustering_domain([])
+    return DomainMetadata(domain=domain.domain, configuration=domain.configuration, removed=True)

@@ -17,6 +17,7 @@ from alluvium.delta.description.upgrade import protocol_of, supported_features, 
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.row_ids import ENABLED, FEATURE_NAME, is_enabled, is_supported, is_true
 from alluvium.delta.log_upkeep.checkpoints import refresh_to
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.config import parse_config
 from alluvium.delta.terms.spec import FILES, Protocol
@@ -48,7 +49,7 @@ def backfill_row_ids(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Sna
         ensure_writable(snapshot.config)
     if not is_supported(snapshot.config):
         snapshot = _support(snapshot, engine, retry)
-    files = snapshot.files.filter(snapshot.files.column("baseRowId").is_null()).select(FILES.names)
+    files = with_stats_text(snapshot.files.filter(snapshot.files.column("baseRowId").is_null()))
     place = FILES.get_field_index("dataChange")
     files = files.set_column(place, FILES.field(place), pa.repeat(pa.scalar(False), files.num_rows))
     operation = Operation("ROW TRACKING BACKFILL", {"batchId": "0"}, engine=engine)

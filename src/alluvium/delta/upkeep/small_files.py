@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.terms.spec import FILES
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.upkeep.optimize import FileSizes, of_partitions
 from alluvium.delta.view.partitions import partition_fields, partition_keys
 from alluvium.delta.view.scan import data_paths
@@ -63,7 +63,7 @@ def crowded_partitions(snapshot: Snapshot, written: pa.ChunkedArray, wanted: Aut
         written: Files that a commit added, as plans name them.
         wanted: What is too many.
     """
-    files, config = snapshot.files.select(FILES.names), snapshot.config
+    files, config = with_stats_text(snapshot.files), snapshot.config
     keys = partition_keys(files, config, snapshot.time_zone)
     small = pc.less_equal(files["size"], wanted.sizes.min_bytes)
     touched = pc.unique(keys.filter(pc.is_in(data_paths(files), value_set=written.combine_chunks())))

@@ -72,6 +72,29 @@ def test_files_follow_each_other(spark, tmp_path, columns):
     assert pc.sum(alluvium.open(path).files()["num_rows"]).as_py() == 20_000
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "cast(100000000000000000000 + id % 700 as decimal(38, 0))",
+        "concat(if(id % 2 = 0, 'a', repeat('x', 300)), id % 3)",
+    ],
+    ids=["numbers that are one to a double", "texts that are told apart by their ends alone"],
+)
+def test_files_follow_each_other_by_whole_values(spark, tmp_path, value):
+    path, columns = str(tmp_path / "t"), ["v", "x"]
+    rows = spark.range(6000).selectExpr(f"{value} as v", "id * 7919 % 10007 as x")
+    alluvium.write(rows.repartition(2), path)
+    spark.conf.set(MAX, str(sum(alluvium.open(path).files()["size"].to_pylist()) // 5))
+    try:
+        DeltaTable.forPath(spark, path).optimize().executeSortBy(*columns)
+    finally:
+        spark.conf.unset(MAX)
+    files = rows_of_files(path, columns)
+    everything = [row for file in files for row in file]
+    assert len(files) > 2
+    assert everything == sorted(everything)
+
+
 def test_by_partition_columns_alone_files_are_only_put_together(spark, tmp_path):
     path = str(tmp_path / "t")
     rows = spark.range(4000).selectExpr("id", "sha2(cast(id as string), 256) f", "id % 2 as p")

@@ -77,6 +77,29 @@ def test_from_python(session, tmp_path: Path) -> None:
     assert DeltaTable.convertToDelta(session, f"delta.`{tmp_path}`").history().count() == 1
 
 
+def test_what_a_streaming_query_left_behind_does_not_count(session, tmp_path: Path) -> None:
+    source, folder = str(tmp_path / "in"), tmp_path / "o ü%"
+    session.range(4).selectExpr("id", "id % 2 as p").coalesce(1).write.parquet(source)
+    rows = session.readStream.schema("id long, p long").parquet(source).writeStream.partitionBy("p").format("parquet")
+    query = rows.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start(str(folder))
+    query.awaitTermination()
+    # As of a task that died: what it had written, another one has written again.
+    (file, *_) = (folder / "p=0").glob("*.parquet")
+    (folder / "p=0" / "part-00000-dead.parquet").write_bytes(file.read_bytes())
+    name = f"parquet.`{folder}`"
+    session.sql(f"CREATE TABLE delta.`{tmp_path / 'clone'}` SHALLOW CLONE {name}")
+    assert alluvium.open(str(tmp_path / "clone")).count() == 4
+    everything = "spark.databricks.delta.convert.useMetadataLog"
+    session.conf.set(everything, "false")
+    try:
+        told = DeltaTable.convertToDelta(session, name, dry_run=True)
+    finally:
+        session.conf.unset(everything)
+    assert told.operation.metrics == {"numConvertedFiles": "3"}
+    DeltaTable.convertToDelta(session, name, "p long")
+    assert sorted(alluvium.open(str(folder)).to_arrow()["id"].to_pylist()) == [0, 1, 2, 3]
+
+
 def test_by_sql(session, tmp_path: Path) -> None:
     name = partitioned(tmp_path)
     answer = session.sql(f"CONVERT TO DELTA {name} NO STATISTICS PARTITIONED BY (p BIGINT COMMENT 'of it', q STRING)")
@@ -212,7 +235,7 @@ def test_types_that_the_catalog_has_otherwise(session, tmp_path: Path) -> None:
 def test_a_paimon_table(session, tmp_path: Path) -> None:
     path = str(tmp_path / "p")
     alluvium.write(session.range(3), path, format="paimon")
-    with pytest.raises(InvalidRequest, match="no Parquet file"):
+    with pytest.raises(InvalidRequest, match="a table of Paimon"):
         session.sql(f"CONVERT TO DELTA parquet.`{path}`")
     session.sql(f"CONVERT TO DELTA paimon.`{path}`")
     session.sql(f"INSERT INTO delta.`{path}` VALUES (7)")

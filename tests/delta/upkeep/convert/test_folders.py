@@ -58,6 +58,10 @@ def test_columns_are_named_by_the_first_file() -> None:
         (["q=1/p=1/a"], ["p", "q"], "partition-folders", "q=1/p=1/a"),
         (["a", "x/_delta_log/00000000000000000000.json"], None, "table-inside", "x"),
         (["a", "_delta_log/00000000000000000009.checkpoint.parquet"], None, "table-inside", None),
+        # Tables of other formats: not all of the files that lie there are their rows.
+        (["p=1/a", ".hoodie/hoodie.properties"], ["p"], "not-convertible", None),
+        (["data/a", "metadata/v1.metadata.json", "metadata/b.avro"], None, "not-convertible", None),
+        (["bucket-0/a", "schema/schema-0", "snapshot/LATEST"], None, "not-convertible", None),
     ],
     ids=str,
 )  # fmt: skip

@@ -22,7 +22,7 @@ from alluvium.delta.description.evolve import set_properties
 from alluvium.delta.log.names import checksum_path, commit_path
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.log_upkeep.log_compaction import compact_log
-from alluvium.delta.terms.spec import Add, DeletionVector, Protocol, format_actions
+from alluvium.delta.terms.spec import Add, DeletionVector, Protocol, Remove, format_actions
 from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.checks.finding import Finding
 from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
@@ -148,15 +148,21 @@ def test_files_elsewhere_are_looked_at(table: Path, tmp_path_factory: pytest.Tem
 
 
 def test_a_vector_that_is_gone_takes_its_file_along(table: Path) -> None:
-    path = files_of(table)[0]
+    path = "a b%/1"
+    size = (table / files_of(table)[0]).stat().st_size
+    (table / "a b%").mkdir()
+    (table / files_of(table)[0]).rename(table / path)
     gone = DeletionVector(
         storage_type="u", path_or_inline_dv="vBn[lx{q8@P<9BNH/isA", offset=1, size_in_bytes=36, cardinality=1
     )
-    add = Add(path=path, partition_values={}, size=1, modification_time=1, data_change=True,
+    add = Add(path="a%20b%25/1", partition_values={}, size=size, modification_time=1, data_change=True,
               stats='{"numRecords":1}', deletion_vector=gone)  # fmt: skip
     features = ("deletionVectors",)
     protocol = Protocol(min_reader_version=3, min_writer_version=7, reader_features=features, writer_features=features)
-    (table / commit_path(4)).write_bytes(format_actions([protocol, add]))
+    old = Remove(path=files_of(table)[0], data_change=True, deletion_timestamp=1)
+    (table / commit_path(4)).write_bytes(format_actions([protocol, old, add]))
+    # Told once, by the name that the file has on the disk.
+    assert repaired(table, dry_run=True).left == ()
     done = repaired(table)
     rows = done.missing.to_pylist()
     assert [(row["dataFilePath"], row["dataFileMissing"], row["deletionVectorFileMissing"]) for row in rows] == [

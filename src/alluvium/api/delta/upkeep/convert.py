@@ -33,9 +33,12 @@ from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.sessions.catalog import CatalogTable, find_table, has_database, parse_name, quoted_name
 from alluvium.spark.sessions.entry_changes import EntryDescription, describe_entry, set_provider
 from alluvium.spark.sessions.session import time_zone
+from alluvium.spark.sessions.settings import read_flag
 
 TableT = TypeVar("TableT", bound="ConvertVerbs")
 _PARQUET = "parquet"
+#: Whether the log of a streaming query that wrote a folder says which of its files count.
+_BY_SINK_LOG = "spark.databricks.delta.convert.useMetadataLog"
 #: What becomes a table where it lies.
 _CONVERTIBLE = (_PARQUET, PAIMON.name, ICEBERG)
 #: Formats of which SQL names a folder: ``parquet.`/x` ``.
@@ -192,7 +195,8 @@ def _found(
             hint=f"clone {PROVIDER}.`{access.url}`",
         )
     asked = {**default_properties(spark), **(described.properties if described is not None else {})}
-    request = ConvertRequest(partitions, True, asked, time_zone(spark), access.engine)
+    by_log = read_flag(spark, _BY_SINK_LOG, True)
+    request = ConvertRequest(partitions, True, asked, time_zone(spark), access.engine, by_sink_log=by_log)
     if described is not None:
         request = replace(request, folders=described.partitions, columns=parse_schema(described.schema))
     found = source.found(access)
@@ -241,6 +245,7 @@ def _convert(
         told,
         described.partitions if described is not None else None,
         parse_schema(described.schema) if described is not None else None,
+        read_flag(spark, _BY_SINK_LOG, True),
     )
     done = convert(store, request, said.dry_run, said.retry, source.found(access))
     return done if isinstance(done, Preview) else access

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.statistics.stats import AddStatistics
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import Actions, with_tags
 from alluvium.delta.terms.canonical_paths import canonical_paths
 from alluvium.delta.terms.config import TableConfig
@@ -164,7 +165,7 @@ def _without_ids(actions: Actions, context: CommitContext) -> pa.Table:
     files = context.files
     if not is_enabled(context.config) or files.column("baseRowId").null_count == 0:
         return FILES.empty_table()
-    missing = files.filter(files.column("baseRowId").is_null()).select(FILES.names)
+    missing = with_stats_text(files.filter(files.column("baseRowId").is_null()))
     touched = pa.concat_arrays([_whole(actions.added, "path"), _whole(actions.removed, "path")])
     again = pc.is_in(canonical_paths(_whole(missing, "path")), value_set=canonical_paths(touched))
     missing = missing.filter(pc.invert(again))

@@ -74,7 +74,7 @@ def check_deletion_vectors(snapshot: Snapshot) -> Iterator[Finding]:
     if files["deletionVector"].null_count == files.num_rows:
         return
     masked = files.filter(has_vector(files["deletionVector"].combine_chunks()))
-    paths: list[str] = masked.column("path").to_pylist()
+    paths: list[str] = decode_uri_paths(masked.column("path")).to_pylist()
     num_records = snapshot.statistics(masked).num_rows().to_pylist()
     found = [
         Finding("warning", "deletion-vectors", "the file has a deletion vector and no number of rows", path)

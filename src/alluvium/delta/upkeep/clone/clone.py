@@ -19,7 +19,7 @@ from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.log.replay import logical_file_keys
-from alluvium.delta.log_upkeep.file_columns import with_stats_text
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import FILES

@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 from alluvium.delta.description.shown_columns import shown_path
 from alluvium.delta.features.rows.deletion_vectors import vectors_of
 from alluvium.delta.rows.row_edits import live_counts
+from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import total
-from alluvium.delta.terms.spec import FILES, STRING_MAP
+from alluvium.delta.terms.spec import STRING_MAP
 from alluvium.delta.upkeep.optimize import Bins, bins_of
 from alluvium.delta.upkeep.packing import one_bin, sizes_of
 from alluvium.delta.view.snapshot import Snapshot
@@ -93,7 +94,7 @@ def plan_cubes(
         file_bytes: What a file should come to.
         full: Also files that were clustered by other columns, or by somebody else.
     """
-    files = snapshot.files.select(FILES.names)
+    files = with_stats_text(snapshot.files)
     cubes = _cube_ids(files)
     ours = _is_of(files, cubes, columns)
     large = _large_cubes(snapshot, files.filter(ours), cubes.filter(ours), sizes, full)

@@ -42,6 +42,8 @@ class ConvertRequest:
         folders: The only ones whose files count, from the table's folder; None: all files count. A catalog knows some
             partitions, and others not, or not any more.
         columns: Of the table, partition columns among them, where a catalog knows them; None: those of the files.
+        by_sink_log: Whether only those files count that the log of a streaming query of Spark names, where one wrote
+            the folder.
     """
 
     partitions: tuple[Field, ...] | None = None
@@ -53,6 +55,7 @@ class ConvertRequest:
     said: tuple[str, ...] | None = None
     folders: tuple[str, ...] | None = None
     columns: Struct | None = None
+    by_sink_log: bool = True
 
     @property
     def tight_bounds(self) -> bool | None:

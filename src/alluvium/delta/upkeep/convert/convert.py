@@ -50,7 +50,7 @@ def plan_conversion(store: Store, request: ConvertRequest) -> Conversion:
         UnsupportedFeature: Types or properties that need what we do not write.
     """
     named = None if request.partitions is None else [f.name for f in request.partitions]
-    folders = list_folders(store, named, request.folders)
+    folders = list_folders(store, named, request.folders, request.by_sink_log)
     partitions = _partitions(folders, request.partitions)
     values = tuple(
         log_texts(names, f.type, request.zone, f.name).take(folders.folder)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from alluvium.codecs.partition_path import escape_path_name, unescape_path_name
 from alluvium.delta.log.names import LOG_DIRECTORY
+from alluvium.delta.upkeep.convert.sink_log import ALL_COUNT, counted_files
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.storage.store import LISTED, Store
 
@@ -38,19 +39,26 @@ class Folders:
     values: tuple[tuple[str, ...], ...]
 
 
-def list_folders(store: Store, names: Sequence[str] | None, within: Sequence[str] | None = None) -> Folders:
+def list_folders(
+    store: Store, names: Sequence[str] | None, within: Sequence[str] | None = None, by_sink_log: bool = True
+) -> Folders:
     """What is in a folder, without what is hidden: names that begin with `_` or `.`, as engines pass over them.
 
     Args:
         store: The folder.
         names: The partition columns that are expected; None: those of the first file.
         within: Folders below it, in and below which alone files count; None: all count.
+        by_sink_log: Whether only those count that the log of a streaming query names, where one wrote there.
 
     Raises:
-        NotFound: There are no files (`no-parquet-files`).
-        InvalidRequest: Folders name other columns (`partition-folders`), or there is a table in it (`table-inside`).
+        NotFound: There are no files (`no-parquet-files`), or some that the log of a streaming query names are gone
+            (`missing-file`).
+        CorruptTable: That log is damaged (`damaged-sink-log`).
+        InvalidRequest: Folders name other columns (`partition-folders`), there is a table in it (`table-inside`), or it
+            is one of another format (`not-convertible`).
     """
-    files = _within(_listed(store, names), within)
+    listed = _listed(store, names)
+    files = _within(_counted(store, listed) if by_sink_log else listed, within)
     if not files.num_rows:
         raise NotFound(
             "there are no Parquet files",
@@ -81,9 +89,48 @@ def _listed(store: Store, names: Sequence[str] | None) -> pa.Table:
             path=place or None,
             hint="read it and write its rows into a table of their own",
         )
+    _ensure_files_alone(store, listed.column("path"))
     hidden = pc.match_substring_regex(pc.replace_substring_regex(listed.column("path"), _NAME, ""), "^[_.]")
     hidden = pc.or_(hidden, pc.match_substring_regex(listed.column("path"), _IN_LOG))
     return listed.filter(pc.invert(hidden)).sort_by("path")
+
+
+def _ensure_files_alone(store: Store, paths: pa.ChunkedArray) -> None:
+    """Refuses the folder of a table of another format: files of its older versions lie beside those of the newest."""
+    marks = (
+        ("Hudi", "hoodie.properties" in store.list_names(".hoodie"), "read it with Hudi"),
+        ("Iceberg", _any(paths, r"^metadata/[^/]*\.metadata\.json$"), f"iceberg.`{store.url}`, or read it"),
+        ("Paimon", _any(paths, r"^schema/schema-[0-9]+$"), f"paimon.`{store.url}`, or read it"),
+    )
+    for name, is_there, way in marks:
+        if is_there:
+            raise InvalidRequest(
+                f"it is the folder of a table of {name}, whose files are not all of its rows",
+                code="not-convertible",
+                url=store.url,
+                hint=f"{way} and write its rows into a table of their own",
+            )
+
+
+def _any(paths: pa.ChunkedArray, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(paths, pattern), min_count=0).as_py())
+
+
+def _counted(store: Store, files: pa.Table) -> pa.Table:
+    """Those of some files that count."""
+    counted = counted_files(store)
+    if counted is None:
+        return files
+    missing = counted.filter(pc.invert(pc.is_in(counted, value_set=files.column("path").combine_chunks())))
+    if len(missing):
+        raise NotFound(
+            f"the streaming query that wrote the folder names {len(missing)} files that are gone: {missing[0]}",
+            code="missing-file",
+            url=store.url,
+            path=missing[0].as_py(),
+            hint=f"Spark cannot read the folder without them either; {ALL_COUNT}",
+        )
+    return files.filter(pc.is_in(files.column("path"), value_set=counted))
 
 
 def _within(files: pa.Table, folders: Sequence[str] | None) -> pa.Table:
