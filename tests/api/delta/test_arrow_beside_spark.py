@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jvm
 import msgspec
 import pyarrow as pa
 import pytest
@@ -92,8 +93,7 @@ def test_generated_columns_have_sparks_values_or_need_it(
     generated = Struct((*schema.fields, *(replace(f, metadata={GENERATED: sql}) for f in parse_fields(f"g {of}"))))
     urls = [_create(tmp_path / name, generated) for name in ("here", "spark")]
     # The session's zone is not asked for what is written here: times are in UTC.
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    try:
+    with jvm.having(spark, {"spark.sql.session.timeZone": "UTC"}):
         alluvium.write(spark.createDataFrame(DATA, _frame_schema(spark, tmp_path)), urls[1], mode="append")
         if sql in NEEDS_SPARK:
             with pytest.raises(AlluviumError) as caught:
@@ -104,8 +104,6 @@ def test_generated_columns_have_sparks_values_or_need_it(
         alluvium.write(DATA, urls[0], mode="append")
         rows = [alluvium.read(spark, url).orderBy("row").select("row", "g").collect() for url in urls]
         assert rows[0] == rows[1]
-    finally:
-        spark.conf.unset("spark.sql.session.timeZone")
 
 
 def _frame_schema(spark: SparkSession, tmp_path: Path) -> Any:
