@@ -49,6 +49,13 @@ def test_other_folders_play_all(pytester: pytest.Pytester) -> None:
 
 def test_tests_without_variants_take_turns_where_that_is_asked(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(**{"shared/test_some": FILE})
-    turns = [played(pytester, f"--variants={turn}/2", "--variants-of=shared", "--turns-of=shared") for turn in (0, 1)]
-    assert sorted([*turns[0], *turns[1]]) == played(pytester)
+    turns = [played(pytester, f"--turns={turn}/3", "--turns-of=shared") for turn in range(3)]
     assert sum("test_alone" in turn for turn in turns) == 1
+    for turn in turns:
+        assert sorted({*turn, "test_alone"}) == played(pytester), "those with variants are played whatever the turn"
+    both = [
+        played(pytester, "--variants=0/2", "--variants-of=shared", f"--turns={n}/3", "--turns-of=shared")
+        for n in range(3)
+    ]
+    assert len({len([name for name in turn if "[" in name]) for turn in both}) == 1
+    assert sum("test_alone" in turn for turn in both) == 1
