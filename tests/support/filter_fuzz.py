@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
 from filter_conditions import Conditions
 from filter_tables import FILES, ID, ROWS, Made, make_table
+from jvm import having
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -46,18 +47,9 @@ class Found:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-@contextmanager
-def settings(spark: SparkSession, made: Made) -> Iterator[None]:
+def settings(spark: SparkSession, made: Made) -> AbstractContextManager[None]:
     """The session as the table's seed has it."""
-    asked = {"spark.sql.session.timeZone": made.zone, "spark.sql.ansi.enabled": str(made.ansi).lower()}
-    before = {key: spark.conf.get(key, None) for key in asked}
-    for key, value in asked.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+    return having(spark, {"spark.sql.session.timeZone": made.zone, "spark.sql.ansi.enabled": str(made.ansi).lower()})
 
 
 class Play:

@@ -12,10 +12,10 @@ import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import jvm
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -78,18 +78,6 @@ STRIDE = 1 if os.environ.get("ALLUVIUM_STORED_VALUES") == "all" else 5
 PLAYED = {"at-once": AT_ONCE, **(ALONE if os.environ.get("ALLUVIUM_STORED_VALUES") == "all" else {})}
 
 
-@contextmanager
-def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in wanted}
-    for key, value in wanted.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
-
-
 @dataclass(frozen=True)
 class Pair:
     """A value of the frame, and the type of the column that it goes into."""
@@ -138,7 +126,7 @@ def judge(spark: SparkSession, policy: str) -> Judged:
     for pair in [Pair(n, wanted) for n in range(len(VALUES)) for wanted in TYPES][::STRIDE]:
         (possible if has_cast(of_values[pair.value], of_columns[pair.type]) else impossible).append(pair)
     stored: dict[Pair, str | None] = {}
-    with settings(spark, {"spark.sql.ansi.enabled": str(policy != "LEGACY").lower()}):
+    with jvm.having(spark, {"spark.sql.ansi.enabled": str(policy != "LEGACY").lower()}):
         tried = [values[f"v{p.value}"].try_cast(p.type).alias(f"x{n}") for n, p in enumerate(possible)]
         casts = [values[f"v{p.value}"].cast(p.type).alias("x") for p in possible]
         found = texts(
@@ -169,7 +157,7 @@ def enabled(spark: SparkSession) -> Iterator[SparkSession]:
 @pytest.mark.parametrize("setting", PLAYED)
 def test_every_verb_stores_what_spark_casts(enabled: SparkSession, tmp_path: Path, setting: str) -> None:
     spark = enabled
-    with settings(spark, PLAYED[setting]):
+    with jvm.having(spark, PLAYED[setting]):
         policy = str(spark.conf.get("spark.sql.storeAssignmentPolicy"))
         judged = judge(spark, policy)
         # UPDATE does as with ANSI whatever the policy is, as in the reference.
@@ -177,7 +165,7 @@ def test_every_verb_stores_what_spark_casts(enabled: SparkSession, tmp_path: Pat
     # Made in another session: what its expressions mean was settled there.
     name = f"stored_{uuid.uuid4().hex[:8]}"
     table = _made(spark, name, str(tmp_path / "t"), list(judged.stored))
-    with settings(spark, PLAYED[setting]):
+    with jvm.having(spark, PLAYED[setting]):
         assert len(judged.stored) > 80 // STRIDE
         try:
             _store(spark, name, table, list(judged.stored), updated)
@@ -269,7 +257,7 @@ def test_a_value_that_does_not_fit_fails_the_statement(
         "insert": lambda: table.merge(source, "t.id = s.id + 1").whenNotMatchedInsertAll().execute(),
         "append": lambda: source.writeTo(f"delta.`{path}`").append(),
     }
-    with settings(spark, SETTINGS["ansi"]), pytest.raises(AlluviumError) as caught:
+    with jvm.having(spark, SETTINGS["ansi"]), pytest.raises(AlluviumError) as caught:
         verbs[verb]()
     assert caught.value.code == "invalid-data"
     assert alluvium.open(path).version == 1

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
+import jvm
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
@@ -55,19 +56,9 @@ def in_thread(act: Callable[[], object]) -> None:
         raise failed[0]
 
 
-@contextmanager
-def said(spark: SparkSession, **settings: str) -> Iterator[None]:
+def said(spark: SparkSession, **settings: str) -> AbstractContextManager[None]:
     """Settings of a session, dots as `__`."""
-    named = {key.replace("__", "."): value for key, value in settings.items()}
-    before = {key: spark.conf.get(key, None) for key in named}
-    for key, value in named.items():
-        spark.conf.set(key, value)
-    yield
-    for key, old in before.items():
-        if old is None:
-            spark.conf.unset(key)
-        else:
-            spark.conf.set(key, old)
+    return jvm.having(spark, {key.replace("__", "."): value for key, value in settings.items()})
 
 
 def rows(spark: SparkSession, query: str) -> list[tuple]:
