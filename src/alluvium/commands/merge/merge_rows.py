@@ -54,8 +54,8 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class _Falls:
-    """A clause, and what rows that fall under it have in `CLAUSE`."""
+class _Branch:
+    """What a clause does: whether a row falls under it, and the values that it sets."""
 
     condition: Column
     action: Action
@@ -200,7 +200,7 @@ class MergeRows:
             return select_named(marked, [*((name, before[name]) for name in (names.file, names.row)), *told, *more])
         nulls = Nulls()
         before = {**before, **self._evolved(scope, before, nulls)}
-        clauses = [_Falls(sf.col(CLAUSE) == number, self.clauses[number].action, values[number]) for number in about]
+        clauses = [_Branch(sf.col(CLAUSE) == number, self.clauses[number].action, values[number]) for number in about]
         columns = [(f.name, self._column(f, before[f.name], clauses, keeps, nulls)) for f in schema.fields]
         places = [(name, before[name]) for name in names.names]
         wanted = [before[n].alias(n) for n in self.target.before_columns]
@@ -300,7 +300,7 @@ class MergeRows:
             chosen = sf.when(applies, sf.lit(number)).otherwise(chosen)
         return chosen
 
-    def _column(self, f: Field, before: Column, clauses: Sequence[_Falls], keeps: bool, nulls: Nulls) -> Column:
+    def _column(self, f: Field, before: Column, clauses: Sequence[_Branch], keeps: bool, nulls: Nulls) -> Column:
         """What a column is afterwards."""
         column = before if keeps else nulls.of(f.type)
         for clause in clauses:
