@@ -77,8 +77,11 @@ def play_both(spark: SparkSession, root: Path) -> None:
         theirs = pool.submit(judge, root, [{"root": str(root), "names": PLAYED}], "run_scenarios")
         session = spark.newSession()
         alluvium.enable(session)
-        carry_out("ours", session, alluvium, root, PLAYED)
-        assert [answer["error"] for answer in theirs.result()] == [None]
+        try:
+            carry_out("ours", session, alluvium, root, PLAYED)
+        finally:
+            # Whoever fails ends the other, who says no more than that: both are shown.
+            assert [answer["error"] for answer in theirs.result()] == [None]
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,11 @@ OPTIONS = (
 #: merges spent 12.7 s collecting them, and 3.7 s with this.
 PAGE_BYTES = "1m"
 
-#: Nothing is worth compiling for tables of a few rows that two engines are compared over: a tenth of the time.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-
-#: The same where Spark's catalog is asked, which lists no tables when nothing at all is compiled.
+#: Rows go from operator to operator: for tables of a few rows whole stages are not worth compiling.
 BY_OPERATORS = {"spark.sql.codegen.wholeStage": "false"}
+
+#: Where two engines are compared nothing is compiled at all: a tenth of the time. Spark's catalog lists no tables then.
+INTERPRETED = {**BY_OPERATORS, "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 #: How delta-spark writes its log where no other process writes beside it: its other ways to rename start ten processes
 #: a commit (`readlink`, `chmod`), 7 ms each.
@@ -34,7 +34,7 @@ ALONE = {
 
 
 #: Before each operation of a column PySpark asks its JVM seven times, for what line of the program an error is to name:
-#: 1.9 ms, and 0.3 without (a merge of ours has eighty of them).
+#: 1.9 ms, and 0.3 without.
 NO_CALL_SITES = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 
 

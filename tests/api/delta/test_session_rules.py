@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
+import jvm
 import pytest
 from dml_tables import last
 from pyspark.sql import SparkSession
@@ -35,18 +35,6 @@ def enabled(spark) -> Iterator[SparkSession]:
     alluvium.disable(spark)
 
 
-@contextmanager
-def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    before = {name: spark.conf.get(name, None) for name in wanted}
-    for name, value in wanted.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
-
-
 def made(spark: SparkSession, path: Path, vectors: str = "true") -> str:
     properties = f"'delta.enableDeletionVectors' = '{vectors}'"
 
@@ -64,7 +52,7 @@ def made(spark: SparkSession, path: Path, vectors: str = "true") -> str:
 def test_rows_are_masked_unless_the_session_says_no(enabled, tmp_path: Path, verb: str, value: str) -> None:
     table = made(enabled, tmp_path / "t")
     masks = {name: value if name == verb else "true" for name in STATEMENTS}
-    with settings(enabled, {f"{PREFIX}{name}.deletionVectors.persistent": said for name, said in masks.items()}):
+    with jvm.having(enabled, {f"{PREFIX}{name}.deletionVectors.persistent": said for name, said in masks.items()}):
         enabled.sql(STATEMENTS[verb].format(t=table))
         rows = {row["id"]: row["v"] for row in enabled.sql(f"select * from {table}").collect()}
         assert rows == {n: 0 for n in range(10) if n != 1} | ({1: 9} if verb == "update" else {})
@@ -81,7 +69,7 @@ def test_rows_are_masked_unless_the_session_says_no(enabled, tmp_path: Path, ver
 def test_a_setting_that_is_no_flag_is_refused(enabled, tmp_path: Path) -> None:
     table = made(enabled, tmp_path / "t")
     wrong = {f"{PREFIX}delete.deletionVectors.persistent": "maybe"}
-    with settings(enabled, wrong), pytest.raises(InvalidRequest) as caught:
+    with jvm.having(enabled, wrong), pytest.raises(InvalidRequest) as caught:
         enabled.sql(STATEMENTS["delete"].format(t=table))
     assert caught.value.code == "invalid-setting"
     assert alluvium.open(str(tmp_path / "t")).version == 1
@@ -106,7 +94,7 @@ def test_which_setting_rules_casts(enabled, tmp_path: Path, verb, policy, ansi, 
         "update": f"update {table} set v = 'zz' where id = 1",
         "merge": f"merge into {table} t using (select 1 id, 'zz' v) s on t.id = s.id when matched then update set *",
     }[verb]
-    with settings(enabled, {POLICY: policy, ANSI: ansi, CASTS: casts}):
+    with jvm.having(enabled, {POLICY: policy, ANSI: ansi, CASTS: casts}):
         if stored == "refused":
             with pytest.raises(AlluviumError):
                 enabled.sql(statement)
@@ -121,7 +109,7 @@ def test_which_setting_rules_casts(enabled, tmp_path: Path, verb, policy, ansi, 
 def test_the_method_update_casts_as_ansi_under_any_policy(enabled, tmp_path: Path, policy: str, ansi: str) -> None:
     made(enabled, tmp_path / "t")
     table = DeltaTable.forPath(enabled, str(tmp_path / "t"))
-    with settings(enabled, {POLICY: policy, ANSI: ansi, CASTS: "false"}):
+    with jvm.having(enabled, {POLICY: policy, ANSI: ansi, CASTS: "false"}):
         table.update("id = 1", {"v": "7L"})
         with pytest.raises(AlluviumError) as caught:
             table.update("id = 2", {"v": "'zz'"})
@@ -153,11 +141,11 @@ def test_no_way_overwrites_single_partitions_where_that_is_forbidden(enabled, tm
     try:
         enabled.sql(f"insert into {name} values (1, 1), (2, 2)")
         rows = enabled.sql("select 9 id, 1 p")
-        with settings(enabled, FORBIDDEN), pytest.raises(InvalidRequest) as caught:
+        with jvm.having(enabled, FORBIDDEN), pytest.raises(InvalidRequest) as caught:
             OVERWRITES[way](rows, name, path)
         assert caught.value.getCondition() == "DELTA_DYNAMIC_PARTITION_OVERWRITE_DISABLED"
         assert alluvium.open(path).count() == 2
-        with settings(enabled, DYNAMIC):
+        with jvm.having(enabled, DYNAMIC):
             OVERWRITES[way](rows, name, path)
         assert {tuple(row) for row in enabled.table(name).collect()} == {(9, 1), (2, 2)}
     finally:
@@ -166,7 +154,7 @@ def test_no_way_overwrites_single_partitions_where_that_is_forbidden(enabled, tm
 
 def test_a_table_without_partitions_is_overwritten_all_the_same(enabled, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
-    with settings(enabled, FORBIDDEN):
+    with jvm.having(enabled, FORBIDDEN):
         for n in (1, 2):
             enabled.range(n).write.format("delta").mode("overwrite").save(path)
     assert alluvium.open(path).count() == 2
@@ -192,7 +180,7 @@ def test_a_table_without_partitions_is_overwritten_all_the_same(enabled, tmp_pat
 def test_a_check_is_not_turned_off_by_what_makes_no_sense(enabled, tmp_path: Path, setting, statement) -> None:
     table = made(enabled, tmp_path / "t")
     wrong = {f"{PREFIX}{setting}": "nope", f"{PREFIX}write.txnAppId": "app", f"{PREFIX}write.txnVersion": "1"}
-    with settings(enabled, wrong), pytest.raises(InvalidRequest) as caught:
+    with jvm.having(enabled, wrong), pytest.raises(InvalidRequest) as caught:
         enabled.sql(statement.format(t=table, p=tmp_path / "t"))
     assert (caught.value.code, setting in str(caught.value)) == ("invalid-setting", True)
     assert alluvium.open(str(tmp_path / "t")).count() == 10
@@ -201,7 +189,7 @@ def test_a_check_is_not_turned_off_by_what_makes_no_sense(enabled, tmp_path: Pat
 def test_rows_that_no_partition_is_of_are_not_replaced_where_that_is_forbidden(enabled, tmp_path: Path) -> None:
     table = made(enabled, tmp_path / "t")
     forbidden = {f"{PREFIX}replaceWhere.dataColumns.enabled": "false"}
-    with settings(enabled, forbidden), pytest.raises(AlluviumError) as caught:
+    with jvm.having(enabled, forbidden), pytest.raises(AlluviumError) as caught:
         enabled.sql(f"insert into {table} replace where id = 1 values (1, 2)")
     assert caught.value.getCondition() == "DELTA_NON_PARTITION_COLUMN_REFERENCE"
 
@@ -209,7 +197,7 @@ def test_rows_that_no_partition_is_of_are_not_replaced_where_that_is_forbidden(e
 def test_defaults_of_properties_that_nobody_knows_are_passed_over(enabled, tmp_path: Path, caplog) -> None:
     """As in delta-spark: sessions of other products have them."""
     defaults = {f"{PREFIX}properties.defaults.{n}": v for n, v in (("enableChangeDataFeed", "true"), ("mine", "1"))}
-    with settings(enabled, defaults), caplog.at_level(logging.WARNING, "alluvium"):
+    with jvm.having(enabled, defaults), caplog.at_level(logging.WARNING, "alluvium"):
         enabled.sql(f"create table delta.`{tmp_path / 'c'}` (id int) using delta")
         enabled.range(1).write.format("delta").save(str(tmp_path / "w"))
     for name in "cw":
