@@ -120,9 +120,10 @@ def pytest_phase(
 UNIT = "not spark and not connect and not cluster and not interop and not conformance and not slow"
 
 
-def unit_phase(name: str, marks: str) -> Phase:
+def unit_phase(name: str, marks: str, *more: str) -> Phase:
     """Tests without a JVM."""
-    return replace(pytest_phase(name, marks), spreads=True)
+    phase = pytest_phase(name, marks)
+    return replace(phase, command=(*phase.command, *more), spreads=True)
 
 
 PHASES = (
@@ -161,8 +162,9 @@ PHASES = (
 )
 
 
-#: Only by its name (`make test-fast`): what `unit` has, but for the few that take a third of its time.
-FAST = unit_phase("fast", f"{UNIT} and not long")
+#: Only by its name (`make test-fast`): each test that `unit` has, with one set of its parameters, but for the few that
+#: take long.
+FAST = unit_phase("fast", f"{UNIT} and not long", "--one-variant")
 
 #: What others start with, then the long ones first, so that the two lanes end together; what is not named here follows.
 LONG_FIRST = (

@@ -19,7 +19,7 @@ def by_id(df) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("most", [0, 100], ids=["joined", "literal"])
 def test_rows_and_predicates(connect, tmp_path: Path, monkeypatch, most: int):
-    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", most)
+    monkeypatch.setattr(connect_constants, "MAX_RELATIONS", most)
     url = make_table(tmp_path / "t")
     frame = alluvium.read(connect, url)
     assert by_id(frame) == PADDED

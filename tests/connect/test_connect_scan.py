@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyroaring
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import functions as sf
 from tracked_table import EXPECTED as TRACKED
 from tracked_table import make_table as make_tracked
@@ -44,7 +45,7 @@ def numbered(count: int, rows: int = 2) -> list[pa.Table]:
 def way(request, monkeypatch) -> None:
     """How constants are found."""
     relations, looked_up = request.param
-    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", relations)
+    monkeypatch.setattr(connect_constants, "MAX_RELATIONS", relations)
     monkeypatch.setattr(connect_constants, "_MAX_LOOKED_UP", looked_up)
 
 
@@ -89,7 +90,7 @@ def test_deleted_rows_of_many_files(connect, write_table, monkeypatch, most: int
     """ "If a snapshot contains logical files with records that are invalidated by a DV, then these records *must not*
     be returned in the output."
     """
-    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", most)
+    monkeypatch.setattr(connect_constants, "MAX_RELATIONS", most)
     rows = 4000  # more than one piece of the joined table
     masks = [[0, 5, 6, 1535, 1536, 3071, 3072, 3999], None, list(range(rows)), [1537], []]
     url = write_table([f"{i}.parquet" for i in range(5)], numbered(5, rows))
@@ -106,6 +107,29 @@ def test_a_file_that_is_listed_twice_gives_its_rows_twice(connect, write_table):
     part = plan.parts[0]
     twice = replace(part, files=pa.concat_tables([part.files, part.files]))
     assert values(read_plan(connect, replace(plan, parts=(twice,)))) == [1, 1]
+
+
+@pytest.mark.parametrize(("files", "is_looked_up_by_jobs"), [(70, False), (300, True)])
+def test_files_are_looked_up_without_a_job_where_relations_of_few_do(
+    connect, write_table, files: int, is_looked_up_by_jobs: bool
+):
+    """The server looks up more than 32 paths of one relation by a job, a task a path."""
+    partitions = [{"p": str(i % 2)} for i in range(files)]
+    url = write_table([f"{i}.parquet" for i in range(files)], numbered(files), partitions)
+    before = listing_jobs()
+    found = alluvium.read(connect, url).groupBy("p").agg(sf.sum("x"), sf.count("x")).collect()
+    sums = [sum(4 * i + 1 for i in range(side, files, 2)) for side in (0, 1)]
+    assert sorted(tuple(row) for row in found) == [(str(p), sums[p], files) for p in (0, 1)]
+    assert (listing_jobs() > before) == is_looked_up_by_jobs
+
+
+def listing_jobs() -> int:
+    """How many jobs of the server have listed files so far."""
+    context = SparkContext._active_spark_context
+    assert context is not None, "the server is a JVM of this process"
+    jobs = context._jsc.sc().statusStore().jobsList(None)
+    told = [jobs.apply(place).description() for place in range(jobs.size())]
+    return sum(text.isDefined() and "Listing leaf files" in text.get() for text in told)
 
 
 def test_filters_that_follow_choose_files(connect, write_table):
@@ -203,7 +227,7 @@ def test_a_file_of_another_size_than_the_log_says(connect, write_table, monkeypa
     Two files that have each other's size would get each other's constants: as sizes are known to nobody but the log,
     that cannot be seen. It takes a log that was forged, and the guide says so.
     """
-    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", 0)
+    monkeypatch.setattr(connect_constants, "MAX_RELATIONS", 0)
     monkeypatch.setattr(connect_constants, "_MAX_LOOKED_UP", most)
     url = write_table(["a.parquet", "b.parquet"], [numbered(1)[0], numbered(1, 300)[0]], [{"p": "a"}, {"p": "b"}])
     sizes = [Path(url, name).stat().st_size for name in ("a.parquet", "b.parquet")]
@@ -270,7 +294,7 @@ def test_a_missing_file_outside_of_the_table_is_our_error(connect, write_table, 
 )
 def test_paths_that_are_not_tidy(connect, write_table, monkeypatch, relations: int, looked_up: int):
     """Hadoop drops doubled slashes and dots where it makes a path of a text: `_metadata.file_path` has them no more."""
-    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", relations)
+    monkeypatch.setattr(connect_constants, "MAX_RELATIONS", relations)
     monkeypatch.setattr(connect_constants, "_MAX_LOOKED_UP", looked_up)
     names = ["./f 1.parquet", "a//b.parquet", "c/./d.parquet", "plain.parquet"]
     url = write_table(names, numbered(4), [{"p": str(n)} for n in range(4)])

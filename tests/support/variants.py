@@ -1,7 +1,8 @@
 """`--variants=K/N`: of the parameters of each test those whose turn it is; `--variants-of=FOLDER` says of which tests.
 
-`--turns=K/N --turns-of=FOLDER`: the same of tests below it that have no parameters. Phases of `make test` share variants
-between them, or play a part (scripts/test.py); who says nothing plays all.
+`--turns=K/N --turns-of=FOLDER`: the same of tests below it that have no parameters. `--one-variant`: one set of
+parameters of each test. Phases of `make test` share variants between them, or play a part (scripts/test.py); who says
+nothing plays all.
 """
 
 from __future__ import annotations
@@ -19,19 +20,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--variants-of", action="append", default=[], metavar="FOLDER", help="only of tests below it")
     group.addoption("--turns", metavar="K/N", help="of tests without parameters those with the place K modulo N")
     group.addoption("--turns-of", action="append", default=[], metavar="FOLDER", help="only of tests below it")
+    group.addoption("--one-variant", action="store_true", help="one set of parameters of each test")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out the variants, and the tests, whose turn it is not."""
     variants, whole = (_Turn.asked(config, what) for what in ("variants", "turns"))
     known: dict[tuple[str, str], dict[str, int]] = {}
+    chosen = _one_of_each(items) if config.getoption("one_variant") else {*range(len(items))}
     kept, left = [], []
-    for item in items:
+    for place, item in enumerate(items):
         turn = variants if hasattr(item, "callspec") else whole
         plays = turn is None or not isinstance(item, pytest.Function) or turn.plays(item, known)
-        (kept if plays else left).append(item)
+        (kept if plays and place in chosen else left).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
+
+
+def _one_of_each(items: list[pytest.Item]) -> set[int]:
+    """The places of one variant of each test: not the first of all, so that among many tests no value is left out."""
+    tests: dict[str, list[int]] = {}
+    for place, item in enumerate(items):
+        tests.setdefault(_test_of(item), []).append(place)
+    return {places[crc32(test.encode()) % len(places)] for test, places in tests.items()}
+
+
+def _test_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,7 @@ def _place(item: pytest.Function, known: dict[tuple[str, str], dict[str, int]]) 
     """The same in every phase. With two parameters, pairs alternate as on a chessboard; tests begin with different ones,
     so that no value is left out everywhere.
     """
-    test = item.nodeid.partition("[")[0]
+    test = _test_of(item)
     place = crc32(test.encode())
     for name, value in item.callspec.params.items() if hasattr(item, "callspec") else ():
         values = known.setdefault((test, name), {})

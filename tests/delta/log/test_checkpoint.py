@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import io
 import uuid
+from decimal import Decimal
 
 import msgspec
 import pyarrow as pa
@@ -279,6 +281,43 @@ def test_statistics_in_columns_only_are_kept(log) -> None:
     ]
     log.checkpoint(1, state)
     assert log.load().files.column("stats_parsed").to_pylist() == [parsed, None]
+
+
+_BOUNDS = {
+    "int and long": (pa.int32(), 7, pa.int64(), 5_000_000_000),
+    "float and double": (pa.float32(), 1.5, pa.float64(), 0.1),
+    "int and double": (pa.int32(), 7, pa.float64(), 0.1),
+    "decimals": (pa.decimal128(4, 1), Decimal("1.5"), pa.decimal128(12, 2), Decimal("1234567890.25")),
+    "int and decimal": (pa.int32(), 7, pa.decimal128(12, 2), Decimal("1234567890.25")),
+    "no column, and one": (None, None, pa.int64(), 5_000_000_000),
+    "date and time": (pa.date32(), dt.date(2024, 1, 1), pa.timestamp("us"), dt.datetime(2024, 1, 1, 1)),
+    "long and double": (pa.int64(), 2**53 + 1, pa.float64(), 0.1),
+}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("case", _BOUNDS)
+def test_parts_from_before_and_after_a_column_was_widened(log, case: str, order: int) -> None:
+    """ "stats_parsed": bounds have the column's type, each part's that of its time. None is rounded."""
+    log.commit(0, log.head())
+    one, before, other, after = _BOUNDS[case]
+    parts = zip(checkpoint_paths(0, 2)[::order], ("a", "b"), (one, other), (before, after), strict=True)
+    for path, name, data_type, bound in parts:
+        stats = {"numRecords": 5, "minValues": {"y": 1} if data_type is None else {"y": 1, "x": bound}}
+        bounds = pa.struct([("y", pa.int64()), *([] if data_type is None else [("x", data_type)])])
+        parsed = pa.array([stats], pa.struct([("numRecords", pa.int64()), ("minValues", bounds)]))
+        members = {"path": [name], "size": [1], "modificationTime": [2], "dataChange": [True], "stats_parsed": parsed}
+        rows = pa.StructArray.from_arrays([*map(pa.array, members.values())], names=[*members])
+        log.store.put(path, foreign_checkpoint(rows))
+    log.store.delete(commit_path(0))
+    files = log.load().files
+    found = dict(zip(files["path"].to_pylist(), files["stats_parsed"].to_pylist(), strict=True))
+    assert {name: (told["numRecords"], told["minValues"]["y"]) for name, told in found.items()} == {
+        "a": (5, 1),
+        "b": (5, 1),
+    }
+    told = [found[name]["minValues"].get("x") for name in ("a", "b")]
+    assert told == ([None, None] if case in ("date and time", "long and double") else [before, after])
 
 
 def test_a_checkpoint_without_protocol_is_damaged(log) -> None:

@@ -134,6 +134,30 @@ def test_integers(text: str, kept: list[int]) -> None:
     assert prune(parse_predicate(text, SCHEMA), INTS).to_pylist() == [bool(k) for k in kept]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CAST(day AS STRING) = '+10000-01-11'",
+        "CAST(day AS STRING) < '2000'",
+        "CAST(day AS STRING) LIKE '+1%'",
+        "substring(CAST(day AS STRING), 1, 1) = '+'",
+        "NOT (date_format(day, 'yyyy') >= '2000')",
+        "date_format(ts, 'yyyy-MM') < '2000'",
+    ],
+)
+def test_texts_of_years_of_five_digits_stand_before_others(text: str) -> None:
+    """'+10000-01-11' < '2022-01-08': a date whose greatest value has no bound here may have any text."""
+    day, moment = dt.date(2022, 1, 8), dt.datetime(2022, 1, 8, tzinfo=UTC)
+    files = Listed(
+        [2, 2],
+        {
+            "day": [(day, None, 0), (day, dt.date(9999, 12, 31), 0)],
+            "ts": [(moment, None, 0), (moment, moment + dt.timedelta(days=9), 0)],
+        },
+    )
+    assert prune(parse_predicate(text, SCHEMA), files).to_pylist() == [True, False]
+
+
 NAN = math.nan
 FLOATS = Listed([9] * 4, {"d": [(-1.0, 1.0, 0), (0.0, NAN, 0), (NAN, NAN, 0), (-0.0, 0.0, 0)]})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,6 +66,8 @@ def conform(column: pa.Array, data_type: pa.DataType) -> pa.Array:
     """
     if column.type == data_type:
         return column
+    if pa.types.is_null(data_type):
+        return pa.nulls(len(column))
     if pa.types.is_struct(data_type) and pa.types.is_struct(column.type):
         found = {column.type.field(i).name: child for i, child in enumerate(column.flatten())}
         children = [
@@ -80,6 +83,31 @@ def conform(column: pa.Array, data_type: pa.DataType) -> pa.Array:
             children=[pa.StructArray.from_arrays([keys, items], fields=[data_type.key_field, data_type.item_field])],
         )  # fmt: skip
     return column.cast(data_type)
+
+
+def common_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The type that can hold each of some statistics as it is, null if none can; members without one are left out.
+
+    Parts of a checkpoint may be older than a change of a column's type, and its bounds in them of the type before.
+    """
+    return reduce(lambda one, other: _common(one, other) or pa.null(), types)
+
+
+def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    if one == other:
+        return one
+    if pa.types.is_struct(one) and pa.types.is_struct(other):
+        members = {f.name: f.type for f in one}
+        found = {f.name: _common(members.get(f.name, f.type), f.type) for f in other}
+        return pa.struct([(name, kept) for name, kept in {**members, **found}.items() if kept is not None]) or None
+    schemas = [pa.schema([("bound", data_type)]) for data_type in (one, other)]
+    try:
+        wider = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None
+    # Not every whole number of 64 bits is a floating one.
+    is_rounded = pa.types.is_floating(wider) and any(pa.types.is_int64(t) for t in (one, other))
+    return None if is_rounded or pa.types.is_decimal256(wider) else wider
 
 
 def settled(column: pa.Array) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from alluvium.delta.log.columns import Nulls, conform, settled
+from alluvium.delta.log.columns import Nulls, common_type, conform, settled
 from alluvium.delta.log.names import CheckpointName, parse_name
 from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.replay import without_repeats
@@ -316,18 +316,22 @@ def _kept(column: pa.Array, nulls: Nulls) -> pa.Array:
 
 
 def _unified(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """All batches with the same columns: a part of a checkpoint may have `stats_parsed` where another has not."""
-    schema = next((batch.schema for batch in batches if batch.num_columns > len(FILES)), None)
-    if schema is None:
+    """All batches with the same columns: a part of a checkpoint may have `stats_parsed` where another has not, or of
+    another type.
+    """
+    place = len(FILES)
+    parsed = [batch.schema.field(place) for batch in batches if batch.num_columns > place]
+    if not parsed:
         return batches
-    last = schema.field(len(FILES))
+    shared = parsed[0].with_type(common_type([found.type for found in parsed]))
+    schema = pa.schema([*(batches[0].schema.field(i) for i in range(place)), shared])
     return [
         pa.RecordBatch.from_arrays(
             [
-                *batch.columns[: len(FILES)],
-                conform(batch.column(last.name), last.type)
-                if batch.num_columns > len(FILES)
-                else pa.nulls(batch.num_rows, last.type),
+                *batch.columns[:place],
+                conform(batch.column(place), shared.type)
+                if batch.num_columns > place
+                else pa.nulls(batch.num_rows, shared.type),
             ],
             schema=schema,
         )

@@ -79,8 +79,17 @@ def rises_within(node: tree.Call) -> Monotone | None:
 
 
 def is_fallible(node: tree.Call) -> bool:
-    """Whether a result may be too great for its type."""
-    return node.name in ("+", "-", "*", "negative", "date_add", "date_sub")
+    """Whether results are in order only where both bounds are known.
+
+    One may be too great for its type; a text of a date is in its place only while years have four digits, and what is
+    beyond has no bound here.
+    """
+    return node.name in ("+", "-", "*", "negative", "date_add", "date_sub", "date_format")
+
+
+def is_fallible_cast(target: DataType) -> bool:
+    """The same of a cast that keeps the order."""
+    return isinstance(target, Decimal) or target == t.STRING
 
 
 def _is_exact(node: tree.Call) -> bool:
@@ -109,7 +118,7 @@ def keeps_order(source: DataType, target: DataType, zone: dt.tzinfo) -> bool:
     if source == t.FLOAT:
         return target == t.DOUBLE
     if source == t.DATE:
-        # As text, too: years of four digits, as all are that Python can print, and others fail at the bounds.
+        # As text, too, between bounds that are known: years of four digits, as all are that Python can print.
         return target in (t.TIMESTAMP, t.TIMESTAMP_NTZ, t.STRING)
     if source == t.TIMESTAMP:
         return target == t.DATE or (target == t.TIMESTAMP_NTZ and zone is UTC)

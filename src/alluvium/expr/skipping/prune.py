@@ -32,7 +32,16 @@ from alluvium.expr.evaluate import Rows, conform, evaluate_datum, zone_of
 from alluvium.expr.functions import FUNCTIONS
 from alluvium.expr.literals import UTC, NotUnderstood
 from alluvium.expr.patterns import like_prefix
-from alluvium.expr.skipping.monotone import after, before, disputed, is_fallible, keeps_order, monotone, rises_within
+from alluvium.expr.skipping.monotone import (
+    after,
+    before,
+    disputed,
+    is_fallible,
+    is_fallible_cast,
+    keeps_order,
+    monotone,
+    rises_within,
+)
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.text_lengths import pad_upper_bounds
@@ -406,7 +415,7 @@ class _Pruner:
         if target == t.TIMESTAMP and zone is not UTC:
             low, high = pc.subtract_checked(low, disputed(low)), pc.add_checked(high, disputed(high))
         found = _Interval(low, high, child.may_be_null, child.all_null, child.tight)
-        return _unless_unknown(found, isinstance(target, t.Decimal))
+        return _unless_unknown(found, is_fallible_cast(target))
 
 
 def _is_never_equal(node: tree.Compare) -> bool:
@@ -429,7 +438,8 @@ def _point(datum: Datum) -> _Interval:
 
 def _unless_unknown(values: _Interval, is_fallible: bool) -> _Interval:
     """The interval of what may overflow, which shows at the bounds: without both of them a value may have become null,
-    or have come round to the other end, where that is no error to Spark (`try_add`, and all of them without ANSI mode).
+    or have come round to the other end, where that is no error to Spark (`try_add`, and all of them without ANSI mode),
+    or be the text of a year of five digits, which stands before all others.
     """
     if not is_fallible:
         return values

@@ -26,6 +26,7 @@ from alluvium.spark.naming.names import constant_schema, data_schema, nullable_s
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan import orc
 from alluvium.spark.scan.connect_lane.connect_constants import (
+    MAX_RELATIONS,
     is_few,
     is_looked_up,
     with_joined_constants,
@@ -36,10 +37,12 @@ from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_fiel
 from alluvium.spark.scan.files import address, directories_elsewhere
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts
 from alluvium.spark.scan.readable import ensure_constants, ensure_readable, exact_options
-from alluvium.spark.scan.rows import group_files
+from alluvium.spark.scan.rows import FileGroups, group_files
 from alluvium.spark.scan.select import select_columns
 from alluvium.storage.paths import split_url
 
+#: `spark.sql.sources.parallelPartitionDiscovery.threshold`, as it is unless somebody has set it.
+_LISTED_BY_DRIVER = 32
 _READ_BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 #: `SparkHadoopUtil.isGlobPath`; options of a reader arrive in lower case, so that `__globPaths__` cannot turn it off.
 _GLOB = r"([{}\[\]*?\\])"
@@ -126,12 +129,8 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
     shown = Struct((*data.fields, *constants.fields))
     if hidden is None and is_few(groups, constants):
         frames = [
-            with_literal_constants(
-                _relation(spark, plan, part, data, groups.files.slice(start, end - start)),
-                groups.constants.slice(row, 1),
-                constants,
-            )
-            for row, (start, end) in enumerate(zip(groups.starts, groups.ends, strict=True))
+            with_literal_constants(_relation(spark, plan, part, data, some), groups.constants.slice(row, 1), constants)
+            for row, some in _pieces(groups)
         ]
     else:
         relation, addresses = _relation(spark, plan, part, data, files), address(plan.root, files["path"])
@@ -140,6 +139,22 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
         else:
             frames = [with_joined_constants(relation, data, addresses, files, constants, hidden, part.keeps_masked)]
     return [select_columns(frame, part, shown, plan.schema) for frame in frames]
+
+
+def _pieces(groups: FileGroups) -> list[tuple[int, pa.Table]]:
+    """The files of each relation, and which group's constants they have.
+
+    The server looks up more than 32 files of a relation by a job, a task a file, each time it analyses the plan: half
+    a second for 100 small ones, which a few relations of few files need not wait for.
+    """
+    ranges = list(zip(groups.starts, groups.ends, strict=True))
+    is_split = sum(-(-(end - start) // _LISTED_BY_DRIVER) for start, end in ranges) <= MAX_RELATIONS
+    step = _LISTED_BY_DRIVER if is_split else groups.files.num_rows
+    return [
+        (row, groups.files.slice(first, min(step, end - first)))
+        for row, (start, end) in enumerate(ranges)
+        for first in range(start, end, step)
+    ]
 
 
 def _relation(spark: SparkSession, plan: ScanPlan, part: ScanPart, data: Struct, files: pa.Table) -> DataFrame:

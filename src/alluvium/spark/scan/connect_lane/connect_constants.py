@@ -25,7 +25,7 @@ from alluvium.spark.scan.rows import FileGroups
 from alluvium.storage.paths import encode_uri_paths, split_url
 
 #: Relations that a part is read as at most; one more scan costs less than the join up to about here.
-_MAX_RELATIONS = 8
+MAX_RELATIONS = 8
 #: Files that are looked up in a map at most: Spark goes through its keys one by one.
 _MAX_LOOKED_UP = 128
 _WORD_BITS = 64
@@ -36,7 +36,7 @@ _WRONG_ADDRESS = "\nalluvium.errors.CorruptTable: Spark read a data file under a
 
 def is_few(groups: FileGroups, constants: Struct) -> bool:
     """Whether groups of equal constants may be read as a relation each."""
-    if len(groups) > _MAX_RELATIONS or len(pc.unique(groups.files["path"])) < groups.files.num_rows:
+    if len(groups) > MAX_RELATIONS or len(pc.unique(groups.files["path"])) < groups.files.num_rows:
         # A relation would read a file once that a group names twice.
         return False
     return all(_is_literal(groups.constants[f.name]) for f in constants.fields)
