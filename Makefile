@@ -49,7 +49,7 @@ test:
 	@$(MAKE) --no-print-directory -j4 install install-spark40 readers stores
 	@$(RUN)/python scripts/test.py $(ARGS)
 
-# Lint and the tests without a JVM, but for a few long ones: the feedback of a minute.
+# Lint and the tests without a JVM, one variant of each, but for a few long ones: the feedback of a minute.
 test-fast: install
 	@$(RUN)/python scripts/test.py lint fast $(ARGS)
 

@@ -265,7 +265,8 @@ def run_lanes(phases: Sequence[Phase], scratch: Path) -> list[Outcome]:
     """The outcomes, in the order of the phases."""
     order = {name: place for place, name in enumerate(LONG_FIRST)}
     waiting = deque(sorted(phases, key=lambda phase: order.get(phase.name, len(order))))
-    cores, lanes = sorted(os.sched_getaffinity(0)), min(LANES, len(waiting))
+    # `fast` is waited for: all cores are its own, once lint is done.
+    cores, lanes = sorted(os.sched_getaffinity(0)), 1 if FAST in phases else min(LANES, len(waiting))
 
     def lane(number: int) -> list[Outcome]:
         # Of this thread, and of what it starts.

@@ -59,3 +59,11 @@ def test_tests_without_variants_take_turns_where_that_is_asked(pytester: pytest.
     ]
     assert len({len([name for name in turn if "[" in name]) for turn in both}) == 1
     assert sum("test_alone" in turn for turn in both) == 1
+
+
+def test_one_variant_of_each_test(pytester: pytest.Pytester) -> None:
+    named = FILE.replace('["before", "after"]', '["before", "after"], ids=["b", "a"]')
+    pytester.makepyfile(**{"any/test_some": FILE, "any/test_named": named})
+    every, some = played(pytester), played(pytester, "--one-variant")
+    assert len(every) == 20 and set(some) <= set(every)
+    assert sorted(name.partition("[")[0] for name in some) == sorted(2 * ["test_alone", "test_pairs", "test_tables"])

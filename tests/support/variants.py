@@ -7,7 +7,9 @@ nothing plays all.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
@@ -27,26 +29,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves out the variants, and the tests, whose turn it is not."""
     variants, whole = (_Turn.asked(config, what) for what in ("variants", "turns"))
     known: dict[tuple[str, str], dict[str, int]] = {}
-    chosen = _one_of_each(items) if config.getoption("one_variant") else {*range(len(items))}
     kept, left = [], []
-    for place, item in enumerate(items):
+    for item in items:
         turn = variants if hasattr(item, "callspec") else whole
         plays = turn is None or not isinstance(item, pytest.Function) or turn.plays(item, known)
-        (kept if plays and place in chosen else left).append(item)
+        (kept if plays else left).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
 
 
-def _one_of_each(items: list[pytest.Item]) -> set[int]:
-    """The places of one variant of each test: not the first of all, so that among many tests no value is left out."""
-    tests: dict[str, list[int]] = {}
-    for place, item in enumerate(items):
-        tests.setdefault(_test_of(item), []).append(place)
-    return {places[crc32(test.encode()) % len(places)] for test, places in tests.items()}
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """With `--one-variant` the others are not even made: of 18,000 tests that takes most of the time to collect them."""
+    if metafunc.config.getoption("one_variant"):
+        make = metafunc.parametrize
+        metafunc.parametrize = partial(_of_one_value, make, metafunc.definition.nodeid)  # type: ignore[method-assign]
 
 
-def _test_of(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
+def _of_one_value(
+    make: Callable[..., None], test: str, names: object, values: Iterable[object], *more: object, **said: object
+) -> None:
+    """One of a parameter's values, not always the first: among many tests each has its turn."""
+    # By it pytest remembers which texts the values of a mark have got.
+    said.pop("_param_mark", None)
+    all_values = list(values)
+    place = crc32(f"{test} {names}".encode()) % max(len(all_values), 1)
+    texts = said.get("ids")
+    if texts is not None and not callable(texts):
+        said["ids"] = list(texts)[place : place + 1]  # type: ignore[call-overload]
+    make(names, all_values[place : place + 1], *more, **said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +86,7 @@ def _place(item: pytest.Function, known: dict[tuple[str, str], dict[str, int]]) 
     """The same in every phase. With two parameters, pairs alternate as on a chessboard; tests begin with different ones,
     so that no value is left out everywhere.
     """
-    test = _test_of(item)
+    test = item.nodeid.partition("[")[0]
     place = crc32(test.encode())
     for name, value in item.callspec.params.items() if hasattr(item, "callspec") else ():
         values = known.setdefault((test, name), {})

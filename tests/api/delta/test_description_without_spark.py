@@ -201,6 +201,7 @@ def test_files_become_a_table(tmp_path: Any) -> None:
     assert made.toTable().count() == 1
 
 
+@pytest.mark.long
 def test_nothing_of_it_needs_pyspark() -> None:
     code = (
         "import sys\n"

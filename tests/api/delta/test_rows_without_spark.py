@@ -444,6 +444,7 @@ def test_a_folder_is_a_table_only_where_it_can_be_opened(tmp_path: Path, litter:
     assert refused(lambda: PortableDeltaTable.forPath(tmp_path / "no table")).code == "not-a-table"
 
 
+@pytest.mark.long
 def test_no_pyspark() -> None:
     code = (
         "import sys\n"

@@ -236,6 +236,7 @@ class TestData:
         assert len(adds(url)) == 4
         assert alluvium.open(url).files("i = -1").num_rows == 1
 
+    @pytest.mark.long
     def test_files_have_a_size(self, url: str) -> None:
         data = pa.table({"n": range(10), "p": [0, 1] * 5})
         alluvium.write(data, url, maxRecordsPerFile=2, partition_by="p")
@@ -252,6 +253,7 @@ class TestData:
         assert len(adds(small)) == 4
         assert alluvium.open(small).to_arrow().num_rows == 500_000
 
+    @pytest.mark.long
     def test_few_row_groups_of_many_batches(self, url: str) -> None:
         data = pa.table({"n": range(20_000), "p": [n % 50 for n in range(20_000)]})
         alluvium.write(data.to_reader(100), url, partition_by="p")
@@ -439,6 +441,7 @@ class TestNothingIsLeft:
         assert at > 5
 
 
+@pytest.mark.long
 def test_no_jvm_and_no_pyspark() -> None:
     code = (
         "import sys\n"

@@ -124,6 +124,7 @@ def test_paimon(tmp_path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     assert sorted(then.filter("sensor != 'a'").project("sensor").fetchall()) == [("b",), ("c",)]
 
 
+@pytest.mark.long
 def test_without_duckdb(tmp_path: Path) -> None:
     url = str(tmp_path / "t")
     alluvium.write(pa.table({"id": [1]}), url)

@@ -208,6 +208,7 @@ def test_texts_of_char_are_compared_as_they_are_shown(tmp_path: Path) -> None:
     assert frame.filter(c.k == "a").collect().height == 0
 
 
+@pytest.mark.long
 def test_without_polars(tmp_path: Path) -> None:
     url = str(tmp_path / "t")
     alluvium.write(pa.table({"id": [1]}), url)

@@ -90,6 +90,7 @@ def test_any_words_are_answered_or_refused(first, words, between):
         assert error.line >= 1 and str(error)
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(st.sampled_from(DELTA_STATEMENTS), st.data())
 def test_statements_cut_short_are_answered_or_refused(text, data):

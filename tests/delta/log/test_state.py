@@ -249,6 +249,7 @@ def test_commits_must_follow_the_state(log) -> None:
     assert caught.value.code == "gap-in-log"
 
 
+@pytest.mark.long
 def test_many_refreshes_do_not_splinter_the_files(log) -> None:
     log.commits(1)
     state = log.load()

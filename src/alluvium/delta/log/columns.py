@@ -85,20 +85,20 @@ def conform(column: pa.Array, data_type: pa.DataType) -> pa.Array:
     return column.cast(data_type)
 
 
-def common_type(types: Sequence[pa.DataType]) -> pa.DataType:
+def holding_all(types: Sequence[pa.DataType]) -> pa.DataType:
     """The type that can hold each of some statistics as it is, null if none can; members without one are left out.
 
     Parts of a checkpoint may be older than a change of a column's type, and its bounds in them of the type before.
     """
-    return reduce(lambda one, other: _common(one, other) or pa.null(), types)
+    return reduce(lambda one, other: _holding_both(one, other) or pa.null(), types)
 
 
-def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _holding_both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if one == other:
         return one
     if pa.types.is_struct(one) and pa.types.is_struct(other):
         members = {f.name: f.type for f in one}
-        found = {f.name: _common(members.get(f.name, f.type), f.type) for f in other}
+        found = {f.name: _holding_both(members.get(f.name, f.type), f.type) for f in other}
         return pa.struct([(name, kept) for name, kept in {**members, **found}.items() if kept is not None]) or None
     schemas = [pa.schema([("bound", data_type)]) for data_type in (one, other)]
     try:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from alluvium.delta.log.columns import Nulls, common_type, conform, settled
+from alluvium.delta.log.columns import Nulls, holding_all, conform, settled
 from alluvium.delta.log.names import CheckpointName, parse_name
 from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.replay import without_repeats
@@ -323,7 +323,7 @@ def _unified(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     parsed = [batch.schema.field(place) for batch in batches if batch.num_columns > place]
     if not parsed:
         return batches
-    shared = parsed[0].with_type(common_type([found.type for found in parsed]))
+    shared = parsed[0].with_type(holding_all([found.type for found in parsed]))
     schema = pa.schema([*(batches[0].schema.field(i) for i in range(place)), shared])
     return [
         pa.RecordBatch.from_arrays(

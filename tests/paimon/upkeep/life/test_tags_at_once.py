@@ -58,6 +58,7 @@ MEANWHILE: dict[str, Callable[[PaimonTable], object]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", MEANWHILE)
 @pytest.mark.parametrize("act", ACTS)
 def test_whatever_is_there_can_be_read(tmp_path: Path, original: Path, act: str, other: str) -> None:
