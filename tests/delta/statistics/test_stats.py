@@ -217,6 +217,17 @@ def test_null_counts_of_masked_files_count_only_when_they_settle_it() -> None:
     assert upper.to_pylist() == [9] * 6
 
 
+@pytest.mark.parametrize("greatest", [2**63 - 1, 2**63 - 808, 2**63 - 1001])
+@pytest.mark.parametrize("kind", [t.TIMESTAMP, t.TIMESTAMP_NTZ])
+def test_the_greatest_timestamp_of_all_stays_the_greatest(kind: DataType, greatest: int) -> None:
+    bound = pa.struct([("t", to_arrow(kind))])
+    maxima = pa.StructArray.from_arrays([pa.array([greatest, 0]).cast(to_arrow(kind))], fields=list(bound))
+    parsed = pa.StructArray.from_arrays([pa.array([1, 1]), maxima], names=["numRecords", "maxValues"])
+    upper = AddStatistics(adds(None, None, parsed=parsed), Struct((Field("t", kind),)), ()).upper(("t",))
+    assert upper is not None
+    assert upper.cast(pa.int64()).to_pylist() == [min(greatest + 999, 2**63 - 1), 999]
+
+
 def test_struct_statistics_stand_in_where_the_text_is_missing() -> None:
     leaf = pa.struct([("a", pa.int64()), ("t", pa.timestamp("us", "UTC"))])
     low = {"a": 10, "t": datetime(2024, 1, 1, tzinfo=UTC)}

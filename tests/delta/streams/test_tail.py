@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 from stream_log import Log, add
 
+import alluvium
 from alluvium.delta.streams.tail import LogTail
 from alluvium.errors import InvalidRequest, NotFound
 
@@ -44,3 +49,23 @@ def test_a_log_that_was_rolled_back_or_made_anew() -> None:
     with pytest.raises(NotFound) as gone:
         tail.commits(2)
     assert gone.value.code == "not-a-table"
+
+
+def test_a_commit_that_was_copied_or_touched_is_what_it_was(tmp_path: Path) -> None:
+    """A backup that was restored, `cp`, `touch`: "begin with a new checkpoint" would bring all rows again."""
+    alluvium.write(pa.table({"id": [0]}), tmp_path / "t")
+    rows = alluvium.open(tmp_path / "t").follow(wait_s=0.01)
+    assert next(rows)[1].num_rows == 1
+    for number in (1, 2, 3):
+        alluvium.write(pa.table({"id": [number]}), tmp_path / "t", mode="append")
+        assert next(rows)[1].column("id").to_pylist() == [number]
+        commit = tmp_path / f"t/_delta_log/{number:020d}.json"
+        if number == 1:
+            os.utime(commit)
+        else:
+            content = commit.read_bytes()
+            commit.unlink()
+            commit.write_bytes(content if number == 2 else content.replace(b"WRITE", b"WROTE"))
+    with pytest.raises(InvalidRequest) as caught:
+        next(rows)
+    assert caught.value.code == "different-table"

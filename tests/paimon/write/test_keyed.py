@@ -14,6 +14,8 @@ from paimon_rows import append, open_target, stage
 import alluvium
 from alluvium.errors import AlluviumError, CommitConflict, UnsupportedFeature
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.view.scan import plan_read_optimized
 from alluvium.paimon.write.keyed import ensure_rows_change
 from alluvium.plan.changes import ReadScope, Replace
 from alluvium.storage.open import open_store
@@ -197,3 +199,18 @@ def test_what_is_read_without_a_merge_is_what_was_merged(tmp_path: Path) -> None
     append(open_target(store), [{"k": 1, "s": "new"}])
     assert alluvium.open(store.url).system("ro").num_rows == 0
     assert rows(store) == [(1, "new", None)]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"deletion-vectors.enabled": "true"}, {"merge-engine": "first-row"}, {"num-levels": "4"}]
+)
+@pytest.mark.parametrize("level", range(6))
+def test_a_view_without_merges_has_the_highest_level_alone(tmp_path: Path, options: dict[str, str], level: int) -> None:
+    """`ReadOptimizedTable`: "level == numLevels - 1", whatever batch reads of the table see."""
+    store = make(tmp_path, ["k"], **options)
+    append(open_target(store), [{"k": 1, "s": "new"}])
+    state = load_snapshot(store)
+    levels = pa.array([level], state.entries["level"].type)
+    entries = state.entries.set_column(state.entries.schema.get_field_index("level"), "level", levels)
+    files = [part.files.num_rows for part in plan_read_optimized(replace(state, _loaded={"entries": entries})).parts]
+    assert sum(files) == (level == int(options.get("num-levels", 6)) - 1)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from alluvium.delta.log.columns import Nulls, holding_all, conform, settled
+from alluvium.delta.log.columns import Nulls, conform, holding_all, settled
 from alluvium.delta.log.names import CheckpointName, parse_name
 from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.replay import without_repeats

@@ -39,6 +39,7 @@ from alluvium.schema.types import Decimal as DecimalType
 
 # "Timestamp columns are truncated down to milliseconds."
 _LOST_BY_TRUNCATION_US = 999
+_LAST_TRUNCATED_US = scalar_of((1 << 63) - 1 - _LOST_BY_TRUNCATION_US, pa.int64())
 _PREFIX_LENGTH = 32
 _HIGHEST = "\U0010ffff"
 _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
@@ -207,7 +208,9 @@ class AddStatistics:
         """Widens bounds by what writers cut off, and drops null counts that tell nothing."""
         lower, upper, nulls = leaf.lower, leaf.upper, leaf.null_count
         if f.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-            upper = pc.add(upper.cast(pa.int64()), _LOST_BY_TRUNCATION_US).cast(upper.type)
+            # Not beyond the greatest of all, behind which the least would come.
+            most = pc.min_element_wise(upper.cast(pa.int64()), _LAST_TRUNCATED_US, skip_nulls=False)
+            upper = pc.add(most, _LOST_BY_TRUNCATION_US).cast(upper.type)
         if isinstance(f.type, DecimalType) and f.type.precision > EXACT_DIGITS:
             lower, upper = widened_decimals(lower, f.type, -1), widened_decimals(upper, f.type, 1)
         if f.type == t.DOUBLE and "delta.typeChanges" in f.metadata:

@@ -79,13 +79,23 @@ class LogTail:
         """What was there is there still: a table that was made anew has other commits under the same names."""
         for version in (start - 1, start):
             now, known = listed.get(version), self._before.get(version)
-            if now is not None and known is not None and now != known:
+            if now is not None and known is not None and not self._is_same(now, known):
                 raise other_table(version)
         if start > 0 and not listed:
             newest = list_log(self.store).latest
             if newest < start - 1:
                 raise other_table(start - 1) if newest >= 0 else _gone()
         self._before = {version: info for version, info in listed.items() if version >= start - 1}
+
+    def _is_same(self, now: ObjectInfo, known: ObjectInfo) -> bool:
+        """Whether a commit is the one that was read; a copy of it (`touch`, a backup that was restored) is."""
+        if now == known:
+            return True
+        was = self._kept.get(known)
+        if was is None or now.size != known.size or read_changes(self.store, (now,)) != [was]:
+            return False
+        self._kept[now] = self._kept.pop(known)
+        return True
 
     def read(self, commits: Sequence[ObjectInfo]) -> list[CommitChanges]:
         """What commits did, in their order."""

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from alluvium.expr.tree import Expression
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.terms import options as o
+from alluvium.paimon.terms.compaction_options import num_levels
 from alluvium.paimon.view.fallback import with_fallback
 from alluvium.paimon.view.scan_parts import plan_selection
-from alluvium.paimon.view.selection import in_sections, merges_on_read, select_files, unmerged, visible_entries
+from alluvium.paimon.view.selection import in_sections, select_files, unmerged, visible_entries
 from alluvium.plan.scan import ScanPlan
 
 
@@ -30,8 +30,6 @@ def plan_entries(snapshot: Snapshot, entries: pa.Table) -> ScanPlan:
 def plan_read_optimized(snapshot: Snapshot) -> ScanPlan:
     """Only the files of the highest level, whose rows need no merge. Specification: `ReadOptimizedTable`."""
     entries = visible_entries(snapshot)
-    if merges_on_read(snapshot):
-        options = snapshot.schema.options
-        levels = o.NUM_LEVELS.get(options) or o.NUM_SORTED_RUN_COMPACTION_TRIGGER.get(options) + 1
-        entries = entries.filter(pc.equal(entries["level"], levels - 1))
+    if snapshot.schema.primary_keys:
+        entries = entries.filter(pc.equal(entries["level"], num_levels(snapshot.schema.options) - 1))
     return plan_selection(snapshot, unmerged(snapshot, entries))
