@@ -118,6 +118,8 @@ class Struct:
 DataType: TypeAlias = "Primitive | Decimal | Array | Map | Struct"
 
 STRING = Primitive("string")
+#: In a field's metadata: by which collations Spark compares its texts, where that is not by their bytes.
+COLLATIONS = "__COLLATIONS"
 LONG = Primitive("long")
 INTEGER = Primitive("integer")
 SHORT = Primitive("short")

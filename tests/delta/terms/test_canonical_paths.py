@@ -15,6 +15,9 @@ SAME = [
     ["/data/a", "file:/data/a", "file:///data/a", "file://localhost/data/a", "//data/a", "file:////data/a", "file:/data/%61"],
     ["file:/d%20e/f", "/d e/f"], ["s3://b/a%2Bb", "s3://b/a+b"], ["é", "%C3%A9"], ["d%C3%A9/x", "dé/x"], ["a\nb", "a%0Ab"],
     ["x%", "x%"], ["%FF"], ["%FE"], ["fileA"], ["data/a"], ["p=a%3A/x", "p=a:/x"],
+    ["c.parquet", "./c.parquet", ".//c.parquet", "././c.parquet", "./././c.parquet"], [".c/d", "./.c/d"], ["c./d", "c././d"],
+    ["g//h.parquet", "g/h.parquet", "g/./h.parquet", "g/.//./h.parquet", "./g/h.parquet"], ["..g/h", "./..g/h"],
+    ["/k/l", "/./k/l", "file:/k//l", "file:///k/./l"], ["s3://c/d/e", "s3://c//d/e", "s3://c/./d//e"],
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from alluvium.errors import CommitConflict, CommitUnknown, CorruptTable
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.commit.callers import is_committed
 from alluvium.paimon.commit.port import PaimonPort
-from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
@@ -128,6 +128,37 @@ def test_who_lets_snapshots_expire_tells_what_became_of_a_writer_that_was_killed
     expire_all_but_last(store)
     assert [seen(store, n) for n in (5, 6)] == [True, False]
     assert sorted(ks(store)) == sorted([1, 7, 9, *range(2, 2 + steps)])
+
+
+def test_snapshots_that_expired_before_a_writer_had_noted_its_commit_are_none_of_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer that is slow between what it reads and what it notes, beside another one that keeps one snapshot."""
+    commit(store, 1)
+    put, refresh, slow = type(store).put, PaimonPort.refresh, [2, 1]
+
+    def put_late(self: Store, path: str, *args: object, **more: object) -> object:
+        if "alluvium-callers" in path and slow:
+            with monkeypatch.context() as others:
+                others.setattr(PaimonPort, "refresh", refresh)
+                for k in range(slow.pop(0)):
+                    commit(store, 10 + k)
+                    expire_all_but_last(store)
+        return put(self, path, *args, **more)
+
+    def die(self: PaimonPort, base: Snapshot) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(store), "put", put_late)
+        patched.setattr(PaimonPort, "refresh", die)
+        with pytest.raises(Killed):
+            commit(store, 7, ("job", 5))
+    for k in (30, 31):
+        commit(store, k)
+        expire_all_but_last(store)
+    assert not slow, "twice it was late"
+    assert not seen(store, 5)
 
 
 def test_snapshots_that_others_let_expire_are_not_counted_as_seen(

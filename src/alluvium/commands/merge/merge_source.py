@@ -18,7 +18,7 @@ from alluvium.expr import tree
 from alluvium.plan.changes import ReadScope
 from alluvium.schema import types as t
 from alluvium.schema.text_lengths import char_lengths
-from alluvium.schema.types import Field, Struct
+from alluvium.schema.types import COLLATIONS, Field, Struct
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.naming.text_lengths import pads_when_reading
 from alluvium.spark.naming.types import from_spark
@@ -102,6 +102,8 @@ class MergeSource:
 
     def measure_keys(self, keys: list[tuple[Field, Column]]) -> SourceFigures:
         """The same, of columns of the table and what they must equal."""
+        # By a collation the smallest text is another one than that of the statistics, which go by bytes.
+        keys = [(f, value) for f, value in keys if COLLATIONS not in f.metadata]
         try:
             return self._measured(keys)
         except (PySparkException, Py4JJavaError):

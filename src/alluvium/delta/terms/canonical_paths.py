@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -9,15 +10,18 @@ import pyarrow.compute as pc
 
 from alluvium.codecs.columns import string_column
 
+#: What a path has that may be spelled in several ways: escapes, and parts that lead nowhere.
+_SPELLED = r"%|//|(?:^|/)\./"
+_NOWHERE = re.compile(r"/(?:\.?/)+")
+
 
 def canonical_paths(paths: pa.Array) -> pa.Array:
-    """Paths so that two spellings of one file are equal: unescaped, local ones without a scheme.
+    """Paths so that two spellings of one file are equal: unescaped, without `.` and empty parts, local ones without a
+    scheme.
 
     "The path is a URI as specified by RFC 2396 [...] which needs to be decoded to get the data file path."
     """
-    special = pc.or_(
-        pc.match_substring(paths, "%"), pc.or_(pc.starts_with(paths, "file:"), pc.starts_with(paths, "//"))
-    )
+    special = pc.or_(pc.starts_with(paths, "file:"), pc.match_substring_regex(paths, _SPELLED))
     if not pc.any(special).as_py():
         return paths
     odd = paths.filter(special)
@@ -39,5 +43,11 @@ def _decode(text: str) -> str:
     decoded = unquote(text, errors="surrogateescape").encode("utf-8", "backslashreplace").decode()
     for prefix in ("file:///", "file://localhost/", "file:/", "//"):
         if decoded.startswith(prefix):
-            return "/" + decoded[len(prefix) :].lstrip("/")
-    return decoded
+            return _plain("/" + decoded[len(prefix) :].lstrip("/"))
+    place = decoded.find("://") + 3
+    return _plain(decoded) if place < 3 else decoded[:place] + _plain(decoded[place:])
+
+
+def _plain(path: str) -> str:
+    """Without parts that lead nowhere. Of a folder, which ends in `/`, or a whole path."""
+    return _NOWHERE.sub("/", path) if path.startswith("/") else _NOWHERE.sub("/", f"/{path}")[1:]

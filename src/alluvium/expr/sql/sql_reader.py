@@ -34,7 +34,7 @@ from alluvium.expr.sql.condition_tokens import (
 )
 from alluvium.schema import types as t
 from alluvium.schema.text_lengths import char_length
-from alluvium.schema.types import DataType, Decimal, Struct
+from alluvium.schema.types import COLLATIONS, DataType, Decimal, Struct
 
 # Bounds on untrusted text. sqlglot reads about 10 us a token, so the longest text takes about a second.
 MAX_CHARACTERS = 500_000
@@ -414,7 +414,7 @@ class _Reader:
             found = current.find(name) if isinstance(current, Struct) else None
             if found is None:
                 return None
-            if found.metadata.get("__COLLATIONS"):
+            if found.metadata.get(COLLATIONS):
                 raise NotUnderstood("a collation")  # such text compares by other rules than its bytes
             path.append(found.name)
             current = found.type

@@ -145,10 +145,16 @@ def _unknown(branch: str, known: _Caller, identifier: int, reason: str) -> Commi
 def begin(draft: Draft, base: Snapshot) -> Attempt:
     """Notes that a commit with a name is in the making, which no snapshot up to the base is."""
     known = _ended(base.store, base.branch, _known(draft, base), base.version or 0)
-    mark = uuid.uuid4().hex[:16]
-    entry = msgspec.structs.replace(known, begun=draft.identifier, after=base.version or 0, mark=mark)
-    base.store.put(_path(base.branch, draft.user), msgspec.json.encode(entry))
-    return Attempt(mark, known)
+    mark, after = uuid.uuid4().hex[:16], base.version or 0
+    while True:
+        entry = msgspec.structs.replace(known, begun=draft.identifier, after=after, mark=mark)
+        base.store.put(_path(base.branch, draft.user), msgspec.json.encode(entry))
+        # What others committed behind the base, and let expire before they could read this, is not of an attempt that
+        # has yet to be made.
+        first = min(list_snapshots(base.store, base.branch), default=0)
+        if first <= after + 1:
+            return Attempt(mark, known)
+        after = first - 1
 
 
 def _ended(store: Store, branch: str, known: _Caller, last: int) -> _Caller:

@@ -12,13 +12,13 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.ports import FollowedSource
 from alluvium.plan.scan import FIELD_ID, LABEL, ColumnValue, OutputColumn, Physical, ScanPart, ScanPlan
 from alluvium.schema.text_lengths import char_lengths
-from alluvium.schema.types import Array, DataType, Field, Map, Struct
+from alluvium.schema.types import COLLATIONS, Array, DataType, Field, Map, Struct
 from alluvium.spark.scan.native_lane.query_versions import QueryId, current_query, version_in
 
 #: Queries of which a frame knows what they read: threads may use it at once.
 _KEPT_QUERIES = 8
 #: What of a column's description changes how it is read.
-_READ_BY = (FIELD_ID, LABEL, "__COLLATIONS")
+_READ_BY = (FIELD_ID, LABEL, COLLATIONS)
 
 
 class Followed:
