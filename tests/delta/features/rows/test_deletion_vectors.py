@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 import alluvium
+from alluvium import DeltaTable
 from alluvium.codecs.bitmaps.roaring import positions_of
 from alluvium.codecs.z85 import format_z85
 from alluvium.delta.features.feature import ScanContext
@@ -437,3 +438,30 @@ def test_no_files_need_no_vectors() -> None:
     masked = make_files({"path": "a", "deletionVector": wire(inline({1}))})
     source = DeletionVectors(pa.array(["a"]), masked, CountingStore(), open_store)
     assert source.load_masks(planned(masked).parts[0].files.slice(0, 0)).num_rows == 0
+
+
+@pytest.mark.parametrize("vectors", [[None, [0]], [[0], [1, 2]], [[0], None]])
+def test_a_file_that_is_live_twice_is_refused(tmp_path: Path, vectors: list[list[int] | None]) -> None:
+    """ "Files are uniquely identified by path and dvId": a writer that adds one anew without a remove leaves two, and
+    of a plan's paths nobody could tell whose rows are meant.
+    """
+    alluvium.write(pa.table({"id": range(5)}), tmp_path / "t", **{"delta.enableDeletionVectors": "true"})
+    log = tmp_path / "t/_delta_log"
+    first = [json.loads(line) for line in (log / f"{0:020d}.json").read_text().splitlines()]
+    (add,) = (action["add"] for action in first if "add" in action)
+    for version, rows in enumerate(vectors):
+        again = dict(add)
+        if rows is not None:
+            data = format_vector(rows)
+            again["deletionVector"] = {
+                "storageType": "i", "pathOrInlineDv": format_z85(data + bytes(-len(data) % 4)), "sizeInBytes": len(data),
+                "cardinality": len(rows),
+            }  # fmt: skip
+        actions = [{"add": again}] if version else [a for a in first if "add" not in a] + [{"add": again}]
+        (log / f"{version:020d}.json").write_text("\n".join(map(json.dumps, actions)))
+    for crc in log.glob("*.crc"):
+        crc.unlink()
+    for read in (alluvium.open(tmp_path / "t").to_arrow, lambda: DeltaTable.forPath(tmp_path / "t").delete("id = 4")):
+        with pytest.raises(CorruptTable) as caught:
+            read()
+        assert (caught.value.code, caught.value.path) == ("damaged-deletion-vector", add["path"])

@@ -140,6 +140,9 @@ def mask_rows(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     Files with a vector become a part of their own: those without are read without asking row by row.
     "Readers must read the table considering the existence of DVs, even when the `delta.enableDeletionVectors` table
     property is not set."
+
+    Raises:
+        CorruptTable: A file is live with two vectors, or with one and without (`damaged-deletion-vector`).
     """
     if context.files["deletionVector"].null_count == context.files.num_rows:
         return plan
@@ -150,7 +153,27 @@ def mask_rows(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     listed = context.files.filter(masked)
     file_paths = paths.decode_uri_paths(listed["path"].combine_chunks())
     source = DeletionVectors(file_paths, listed, context.store, context.open_store, context.version)
-    return replace(plan, parts=tuple(part for whole in plan.parts for part in _split(whole, source)))
+    parts = tuple(part for whole in plan.parts for part in _split(whole, source))
+    _ensure_one_each(parts, source)
+    return replace(plan, parts=parts)
+
+
+def _ensure_one_each(parts: Sequence[ScanPart], source: DeletionVectors) -> None:
+    """A file and its vector are one logical file, and of several of one file its path does not tell which is which."""
+    chunks = [chunk for part in parts if part.masks is source for chunk in part.files["path"].chunks]
+    shown = pa.chunked_array(chunks, pa.string())
+    if len(shown.unique()) == len(shown):
+        return
+    counted = shown.value_counts()
+    path = counted.field("values").filter(pc.greater(counted.field("counts"), 1))[0].as_py()
+    raise CorruptTable(
+        f"{path} is live with several deletion vectors, or with one and without",
+        code="damaged-deletion-vector",
+        url=source.store.url,
+        path=path,
+        version=source.version,
+        hint="its writer left out a remove: restore a version of the table before it",
+    )
 
 
 def _split(part: ScanPart, source: DeletionVectors) -> Iterator[ScanPart]:
