@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import alluvium
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import AlluviumError, InvalidRequest, NotFound, UnsupportedFeature
 
 pytestmark = pytest.mark.spark
 
@@ -131,6 +131,17 @@ def test_tables_are_made_altered_and_dropped(lake: SparkSession) -> None:
     lake.sql("ALTER TABLE lake.db.c SET TBLPROPERTIES ('snapshot.num-retained.max' = '20')")
     assert lake.table("lake.db.c").dtypes == [("k", "int"), ("u", "bigint"), ("v", "string")]
     assert rows(lake, "SELECT value FROM lake.db.`c$options` WHERE key LIKE 'snapshot%'") == [("20",)]
+    with pytest.raises(AlluviumError, match="NOT NULL"):
+        lake.sql("ALTER TABLE lake.db.c ADD COLUMNS (n INT NOT NULL)")
+    with pytest.raises(UnsupportedFeature, match="default"):
+        lake.sql("ALTER TABLE lake.db.c ADD COLUMNS (n INT DEFAULT 5)")
+    lake.sql("ALTER TABLE lake.db.c ADD COLUMN s STRUCT<k: INT, u: INT>")
+    for place in ("FIRST", "AFTER u"):
+        # Not the column of the table that is called the same.
+        with pytest.raises(UnsupportedFeature, match=r"s\.k"):
+            lake.sql(f"ALTER TABLE lake.db.c ALTER COLUMN s.k {place}")
+    assert lake.table("lake.db.c").columns == ["k", "u", "v", "s"]
+    lake.sql("ALTER TABLE lake.db.c DROP COLUMN s")
     lake.sql("ALTER TABLE lake.db.c DROP COLUMN u")
     lake.sql("USE lake.db")
     assert rows(lake, "SELECT * FROM c ORDER BY k") == [(1, "c"), (2, "b")]

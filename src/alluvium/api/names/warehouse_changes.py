@@ -45,7 +45,13 @@ def changes_of(change: JavaObject, spark_type: Callable[[JavaObject], object]) -
 def _of_column(kind: str, change: JavaObject, spark_type: Callable[[JavaObject], object]) -> Iterator[SchemaChange]:
     column = tuple(str(part) for part in change.fieldNames())
     if kind == "AddColumn":
-        type_ = _type(spark_type(change.dataType()))
+        if change.defaultValue() is not None:
+            raise _unsupported(
+                f"the default of a new column {'.'.join(column)!r}",
+                "DEFAULT",
+                "add the column, then PaimonTable.alter([SchemaChange.update_column_default(column, text)])",
+            )
+        type_ = _type(spark_type(change.dataType())).with_nullable(bool(change.isNullable()))
         comment = change.comment()
         yield SchemaChange.add_column(column, type_, None if comment is None else str(comment), **_where(change))
     elif kind == "DeleteColumn":
@@ -58,8 +64,10 @@ def _of_column(kind: str, change: JavaObject, spark_type: Callable[[JavaObject],
         yield SchemaChange.update_column_nullability(column, bool(change.nullable()))
     elif kind == "UpdateColumnComment":
         yield SchemaChange.update_column_comment(column, str(change.newComment()))
+    elif len(column) > 1:
+        raise _unsupported(f"another place for {'.'.join(column)!r} in its struct", kind, "drop it, and add it there")
     else:
-        yield SchemaChange.update_column_position(column[-1], **_where(change))
+        yield SchemaChange.update_column_position(column[0], **_where(change))
 
 
 def _where(change: JavaObject) -> dict[str, Any]:
@@ -77,9 +85,8 @@ def _type(given: object) -> DataType:
 
 
 def _unknown(kind: str) -> UnsupportedFeature:
-    return UnsupportedFeature(
-        f"a change of a table by {kind}",
-        code="unsupported-statement",
-        features=(kind,),
-        hint="PaimonTable.alter([...])",
-    )
+    return _unsupported(f"a change of a table by {kind}", kind, "PaimonTable.alter([...])")
+
+
+def _unsupported(what: str, feature: str, hint: str) -> UnsupportedFeature:
+    return UnsupportedFeature(what, code="unsupported-statement", features=(feature,), hint=hint)
