@@ -11,15 +11,22 @@ from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.spec import Metadata, Protocol
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.types import (
+    BINARY,
+    BOOLEAN,
     BYTE,
+    DATE,
     DOUBLE,
+    FLOAT,
     INTEGER,
     LONG,
     SHORT,
     STRING,
+    TIMESTAMP,
     TIMESTAMP_NTZ,
+    VOID,
     Array,
     DataType,
+    Decimal,
     Field,
     Map,
     Struct,
@@ -39,6 +46,37 @@ def test_small_integers_grow_wider_only_where_rows_are_not_cast():
     data = struct(a=INTEGER, s=struct(x=INTEGER, y=LONG))
     assert merged_config(config, data).schema == struct(a=INTEGER, s=struct(x=INTEGER, y=LONG))
     assert merged_config(config, data, casts=True).schema == struct(a=BYTE, s=struct(x=SHORT, y=LONG))
+
+
+#: What Spark casts where nobody asks for it; and a boolean, a number of another kind or a struct it does not.
+GO_TOGETHER = [
+    (LONG, INTEGER), (INTEGER, LONG), (BYTE, DOUBLE), (Decimal(5, 2), DOUBLE), (FLOAT, Decimal(3, 0)),
+    (Decimal(3, 0), Decimal(10, 4)), (STRING, INTEGER), (STRING, DATE), (STRING, BINARY), (STRING, Decimal(5, 2)),
+    (BOOLEAN, STRING), (BINARY, STRING), (TIMESTAMP, STRING), (DATE, TIMESTAMP), (TIMESTAMP, DATE),
+    (TIMESTAMP_NTZ, TIMESTAMP), (VOID, BOOLEAN), (VOID, struct(x=LONG)), (BOOLEAN, VOID),
+]  # fmt: skip
+DO_NOT_GO_TOGETHER = [
+    (LONG, TIMESTAMP), (INTEGER, TIMESTAMP), (TIMESTAMP, LONG), (DOUBLE, BOOLEAN), (BOOLEAN, DOUBLE), (BOOLEAN, INTEGER),
+    (Decimal(5, 2), BOOLEAN), (BOOLEAN, TIMESTAMP), (STRING, BOOLEAN), (INTEGER, BINARY), (BINARY, LONG),
+    (INTEGER, DATE), (DATE, INTEGER), (struct(x=LONG), STRING), (LONG, Array(LONG)), (Map(STRING, LONG), struct(x=LONG)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: struct(f=x), Array, lambda x: Map(STRING, struct(f=x))])
+def test_a_merge_takes_what_spark_casts_without_a_word(wrap):
+    # Neither may hold values of no type.
+    holds_void = not isinstance(wrap(VOID), Array | Map)
+    for data, table in (pair for pair in GO_TOGETHER if holds_void or VOID not in pair):
+        config = new_config(struct(a=wrap(table)), [], {})
+        kept = data if table == VOID else table
+        assert merged_config(config, struct(a=wrap(data)), casts=True).schema == struct(a=wrap(kept))
+    for data, table in DO_NOT_GO_TOGETHER:
+        config = new_config(struct(a=wrap(table)), [], {})
+        with pytest.raises(InvalidRequest, match="in the table and") as caught:
+            merged_config(config, struct(a=wrap(data)), casts=True)
+        assert caught.value.code == "schema-mismatch"
+        # Without casts, the rows are refused where they are written.
+        assert merged_config(config, struct(a=wrap(data))).schema == config.schema
 
 
 def test_defaults_of_the_rows_own_table_do_not_come_with_them():

@@ -12,12 +12,14 @@ import msgspec
 
 from alluvium.delta.description.change_columns import widen
 from alluvium.delta.description.create import as_nullable, ensure_columns, resolve_partition_columns
+from alluvium.delta.description.implicit_casts import is_cast_implicitly
 from alluvium.delta.description.upgrade import configure
 from alluvium.delta.features.columns.column_defaults import FEATURE as DEFAULTS
 from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
 from alluvium.delta.features.feature import is_supported_for_writers
 from alluvium.delta.features.types.type_widening import is_widening
 from alluvium.delta.terms.config import TableConfig
+from alluvium.errors import InvalidRequest
 from alluvium.schema import types as t
 from alluvium.schema.edit import Path
 from alluvium.schema.spark_json import format_schema
@@ -34,7 +36,8 @@ def merged_config(config: TableConfig, data: Struct, *, casts: bool = False) -> 
     """The configuration with the data's new columns behind those of the table, at any depth, all of them nullable.
 
     A column takes a wider type where the table allows type widening. What does not go together is left as the table has
-    it, and the rows are refused later.
+    it, and the rows are refused later; where values are cast, that is refused here, for more can be cast than goes
+    together.
 
     Args:
         config: The table.
@@ -43,7 +46,8 @@ def merged_config(config: TableConfig, data: Struct, *, casts: bool = False) -> 
             integers become wider ones without type widening, too, for files hold them alike.
 
     Raises:
-        InvalidRequest: A new column that no table may have, or a type that needs a feature to be added first.
+        InvalidRequest: A new column that no table may have, or a type that needs a feature to be added first; or with
+            `casts`: a type that is not cast without a word into that of the table's column (`schema-mismatch`).
         UnsupportedFeature: A type that we do not write.
     """
     # Rows of a table show what it says of its columns; a default is a promise that not every table keeps.
@@ -119,11 +123,23 @@ def _widened(config: TableConfig, schema: Struct, data: DataType, casts: bool) -
     """The schema with the types widened that the data has wider."""
     allowed = config.metadata.configuration.get("delta.enableTypeWidening", "false").strip().casefold() == "true"
     for here, table_type, data_type in _pairs(schema, data, ()):
+        if casts:
+            _ensure_goes_into(table_type, data_type, ".".join(here))
         if allowed and data_type != table_type and is_widening(table_type, data_type):
             schema = widen(config, schema, here, data_type)
         elif not casts and _is_wider_alike(table_type, data_type):
             schema = _retyped(schema, here, data_type)
     return schema
+
+
+def _ensure_goes_into(table: DataType, data: DataType, column: str) -> None:
+    if _plain(table) != _plain(data) and not is_cast_implicitly(data, table):
+        raise InvalidRequest(
+            f"column {column!r} is {table} in the table and {data} in the data",
+            code="schema-mismatch",
+            column=column,
+            hint="cast it in the source to the type of the table's column",
+        )
 
 
 def _is_wider_alike(table: DataType, data: DataType) -> bool:
