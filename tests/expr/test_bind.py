@@ -247,3 +247,12 @@ def test_casts_between_columns(source: DataType, target: DataType) -> None:
         return
     with pytest.raises(NotUnderstood):
         BINDER.cast(node, target)
+
+
+@pytest.mark.parametrize("target", [t.STRING, t.BOOLEAN, t.VARIANT], ids=str)
+@pytest.mark.parametrize(
+    "source", [t.Struct((t.Field("a", t.LONG),)), t.Array(t.LONG), t.Map(t.STRING, t.LONG)], ids=str
+)
+def test_casts_of_values_with_members_are_left_to_spark(source: DataType, target: DataType) -> None:
+    with pytest.raises(NotUnderstood):
+        BINDER.cast(Column(("c",), source), target)

@@ -20,7 +20,7 @@ from alluvium.expr.functions import ALIASES, FUNCTIONS, branch_type, wider_numbe
 from alluvium.expr.literals import MIN_INTEGRAL, NotUnderstood, cast_value, format_sql, to_float32
 from alluvium.expr.patterns import like_regex
 from alluvium.schema import types as t
-from alluvium.schema.types import DataType, Decimal
+from alluvium.schema.types import Array, DataType, Decimal, Map, Struct
 
 #: Beyond it a text is left for the engine.
 _MAX_BLANKS = 1 << 16
@@ -251,7 +251,8 @@ class Binder:
         source = type_of(node)
         if source == target:
             return as_text(node)
-        if t.VARIANT in (source, target):
+        # Spark writes members out as text, `{1, null}`, each as its own type is written.
+        if t.VARIANT in (source, target) or isinstance(source, Struct | Array | Map):
             raise NotUnderstood(f"cast of {source} to {target}")
         allowed = branch_type((source, target)) is not None or target == t.STRING or source == t.STRING
         if not allowed and not (source in _TIMES and target in _TIMES) and t.BOOLEAN not in (source, target):
