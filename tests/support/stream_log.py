@@ -67,9 +67,10 @@ class Log:
         protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
         self.commit(protocol, metadata(**properties), *first)
 
-    def commit(self, *actions: Action, operation: str = "WRITE") -> None:
+    def commit(self, *actions: Action, operation: str = "WRITE", carried: int | None = None) -> None:
         self.version += 1
-        lines = [{"commitInfo": {"operation": operation, "timestamp": self.version}}, *actions]
+        time = {} if carried is None else {"inCommitTimestamp": carried}
+        lines = [{"commitInfo": {**time, "operation": operation, "timestamp": self.version}}, *actions]
         self.store.put(commit_path(self.version), "\n".join(map(json.dumps, lines)).encode())
 
     def lose(self, *versions: int) -> None:

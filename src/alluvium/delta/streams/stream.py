@@ -27,6 +27,7 @@ from alluvium.delta.streams.tracking import Tracker
 from alluvium.delta.terms.spec import Metadata, Protocol
 from alluvium.delta.view.history import commit_time_ms
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
+from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
@@ -89,10 +90,12 @@ class Stream:
         self._tail = LogTail(self.snapshot.store)
         self._partition_by = self.snapshot.config.partition_columns
 
+    _newest_config: tuple[int, TableConfig] = field(init=False)
     @property
     def table_id(self) -> str:
         """What offsets know the table by."""
         return self.snapshot.config.metadata.id
+        self._newest_config = self.snapshot.version, self.snapshot.config
 
     @property
     def schema(self) -> Struct:
@@ -348,6 +351,10 @@ class Stream:
                 ensure_readable_protocol(protocol)
             if metadata is not None:
                 ensure_recorded(replace(self.snapshot.config, metadata=metadata), version, self.options)
+        known, config = self._newest_config
+        if version > known:
+            now = replace(config, protocol=protocol or config.protocol, metadata=metadata or config.metadata)
+            self._newest_config = version, now
             return
         own = self.snapshot
         ensure_fits(
@@ -430,7 +437,9 @@ class Stream:
             times[begin.version], later = commit_time_ms(at), commits[1:]
         if later:
             listed = list_log(self.snapshot.store, max(0, later[0].version - _TIMES_BEFORE)).commits
-            times.update(times_of(later, Clock(self.snapshot.store, listed, enablement(self.snapshot.config))))
+            # Since when commits carry their time may have been said after the stream was made.
+            in_commit = enablement(self._newest_config[1])
+            times.update(times_of(later, Clock(self.snapshot.store, listed, in_commit)))
         return times
 
     def _included(self, files: pa.Table) -> pa.Table:
