@@ -98,7 +98,10 @@ X, Y, Y2 = ("x", "p1", t.INTEGER), ("y", "p2", t.STRING), ("yy", "p2", t.STRING)
         (named(X, ("y", "p2", t.LONG)), named(X, Y), "stream-schema-changed", "y"),
         # From no mapping to one: columns keep their names.
         (plain(Field("y", t.STRING)), named(("y", "y", t.STRING)), None, None),
-        (plain(Field("y", t.STRING)), named(("z", "y", t.STRING)), "stream-schema-changed", "y"),
+        (plain(Field("y", t.STRING)), named(("z", "y", t.STRING)), "stream-columns-remapped", "y"),
+        (named(("z", "y", t.STRING)), plain(Field("y", t.STRING)), "stream-columns-remapped", "z"),
+        # And a column that is new is no other one.
+        (named(X, ("y", "y", t.STRING)), plain(Field("y", t.STRING)), "remapped or changed", "x"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("version", [2, 9])

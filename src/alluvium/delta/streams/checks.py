@@ -89,7 +89,9 @@ def ensure_fits(
         if config.partition_columns != shown.partition_columns and not options.allows_new_partitions:
             raise _partitioned_anew(config, version, shown, options)
         return
-    if "none" not in (config.mapping_mode, shown.mapping_mode) and _is_remapped(config, shown, version < read_version):
+    # Names for files that are switched on later are those that the columns have then.
+    is_mapped = (config.mapping_mode, shown.mapping_mode) != ("none", "none")
+    if is_mapped and _is_remapped(config, shown, version < read_version):
         raise _remapped(found[0], version)
     raise _changed(found, version, version > read_version, options)
 
@@ -126,7 +128,8 @@ def _remapped(column: str, version: int) -> InvalidRequest:
         code="stream-columns-remapped",
         version=version,
         column=column,
-        hint="begin with a new checkpoint, or at a later startingVersion",
+        hint="begin with a new checkpoint, or at a later startingVersion; with schemaTrackingLocation a stream follows "
+        "such changes",
     )
 
 
