@@ -87,6 +87,15 @@ def test_defaults_of_the_rows_own_table_do_not_come_with_them():
     assert [f.metadata for f in plain.schema.fields] == [{}, {"comment": "c"}]
     keeps = new_config(struct(a=INTEGER), [], {"delta.feature.allowColumnDefaults": "supported"})
     assert merged_config(keeps, data).schema.fields[1].metadata["CURRENT_DEFAULT"] == "'x'"
+    # The same of a table that is made of them, and of one whose schema they replace.
+    made = new_config(data, [], {})
+    over = overwritten_config(new_config(struct(z=LONG), [], {}), data, [])
+    for config in (made, over):
+        assert [f.metadata for f in config.schema.fields] == [{}, {"comment": "c"}]
+    assert new_config(data, [], {"DELTA.feature.AllowColumnDefaults": "Supported"}).schema.fields[0].metadata == {
+        "CURRENT_DEFAULT": "1"
+    }
+    assert overwritten_config(keeps, data, []).schema.fields[0].metadata["CURRENT_DEFAULT"] == "1"
 
 
 @pytest.mark.parametrize(

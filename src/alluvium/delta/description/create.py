@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from alluvium.delta.description.upgrade import configure, split_protocol_request
+from alluvium.delta.features.columns.column_defaults import FEATURE as DEFAULTS
+from alluvium.delta.features.columns.column_defaults import without_defaults
 from alluvium.delta.features.log.checkpoint_protection import PROPERTY as PROTECTED_BEFORE
 from alluvium.delta.features.rows.clustering import clustering_domain
 from alluvium.delta.statistics.stats import stats_columns
@@ -63,7 +65,8 @@ def new_config(
     """The configuration of a table to create for rows.
 
     Args:
-        schema: Columns of the first rows. All become nullable, as the reference makes them.
+        schema: Columns of the first rows. All become nullable, as the reference makes them. Their defaults stay behind
+            unless the properties ask for the feature: they are those of the table that the rows come from.
         partition_by: Partition columns, in any case.
         properties: `delta.*` and other table properties.
         cluster_by: Clustering columns, dotted when nested.
@@ -72,9 +75,15 @@ def new_config(
         InvalidRequest: Names, partition columns or properties that no table may have.
         UnsupportedFeature: Types or properties that need features which we do not implement.
     """
-    nullable = as_nullable(schema)
+    nullable = as_nullable(kept_by_new(schema, properties))
     assert isinstance(nullable, Struct)
     return table_config(NewTable(nullable, partition_by, properties, cluster_by=cluster_by))
+
+
+def kept_by_new(schema: Struct, properties: Mapping[str, str]) -> Struct:
+    """The columns of rows with what a table that is made of them may say: defaults only where it is to keep such."""
+    request, _ = split_protocol_request(properties)
+    return schema if DEFAULTS.name in request.features else without_defaults(schema)
 
 
 def table_config(wanted: NewTable, replaces: TableConfig | None = None) -> TableConfig:

@@ -15,7 +15,7 @@ from alluvium.delta.description.create import as_nullable, ensure_columns, resol
 from alluvium.delta.description.implicit_casts import is_cast_implicitly
 from alluvium.delta.description.upgrade import configure
 from alluvium.delta.features.columns.column_defaults import FEATURE as DEFAULTS
-from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
+from alluvium.delta.features.columns.column_defaults import without_defaults
 from alluvium.delta.features.feature import is_supported_for_writers
 from alluvium.delta.features.types.type_widening import is_widening
 from alluvium.delta.terms.config import TableConfig
@@ -24,12 +24,9 @@ from alluvium.schema import types as t
 from alluvium.schema.edit import Path
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
-from alluvium.schema.walk import drop_metadata
 
 #: Integers that files hold alike: the column may become the wider one without a record of the change.
 _INT32 = (t.BYTE, t.SHORT, t.INTEGER)
-#: What Spark says of a column's default, for rows that come and for those that were there before the column.
-_IS_DEFAULT = frozenset((DEFAULT, "EXISTS_DEFAULT")).__contains__
 
 
 def merged_config(config: TableConfig, data: Struct, *, casts: bool = False) -> TableConfig:
@@ -50,9 +47,7 @@ def merged_config(config: TableConfig, data: Struct, *, casts: bool = False) -> 
             `casts`: a type that is not cast without a word into that of the table's column (`schema-mismatch`).
         UnsupportedFeature: A type that we do not write.
     """
-    # Rows of a table show what it says of its columns; a default is a promise that not every table keeps.
-    shown = data if is_supported_for_writers(DEFAULTS, config.protocol) else drop_metadata(data, _IS_DEFAULT)
-    schema = _widened(config, _merged_struct(config.schema, shown), data, casts)
+    schema = _widened(config, _merged_struct(config.schema, _kept_by(config, data)), data, casts)
     if schema == config.schema:
         return config
     ensure_columns(schema, config.metadata.configuration)
@@ -66,7 +61,7 @@ def overwritten_config(config: TableConfig, data: Struct, partition_by: Sequence
         InvalidRequest: Columns that no table may have, or a type that needs a feature to be added first.
         UnsupportedFeature: A type that we do not write.
     """
-    taken = as_nullable(data)
+    taken = as_nullable(_kept_by(config, data))
     assert isinstance(taken, Struct)
     schema = Struct(tuple(_as_before(config, f) for f in taken.fields))
     ensure_columns(schema, config.metadata.configuration, partition_by)
@@ -77,6 +72,11 @@ def overwritten_config(config: TableConfig, data: Struct, partition_by: Sequence
         config.metadata, schema_string=format_schema(schema), partition_columns=partition_columns
     )
     return configure(metadata, config)
+
+
+def _kept_by(config: TableConfig, data: Struct) -> Struct:
+    """The data's columns with what the table may say of them: rows of a table show what that says."""
+    return data if is_supported_for_writers(DEFAULTS, config.protocol) else without_defaults(data)
 
 
 def _as_before(config: TableConfig, f: Field) -> Field:

@@ -12,8 +12,11 @@ from alluvium.delta.changes.bounds import Bound, Clock, resolve_range
 from alluvium.delta.changes.head import load_head
 from alluvium.delta.changes.schema import EXTRA_COLUMNS
 from alluvium.delta.changes.source import times_of
+from alluvium.delta.features.columns.generated_columns import KEY as GENERATION
+from alluvium.delta.features.columns.identity_columns import PREFIX as IDENTITY
 from alluvium.delta.features.log.in_commit_timestamp import enablement
 from alluvium.delta.features.registry import ensure_readable_protocol
+from alluvium.delta.features.types.type_widening import TYPE_CHANGES
 from alluvium.delta.log.read_changes import CHANGED_FILES, CommitChanges
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.streams.admission import Capacity
@@ -24,14 +27,14 @@ from alluvium.delta.streams.options import StreamOptions
 from alluvium.delta.streams.parting import added_before, files_of, part_of
 from alluvium.delta.streams.tail import LogTail, other_table
 from alluvium.delta.streams.tracking import Tracker
+from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import Metadata, Protocol
 from alluvium.delta.view.history import commit_time_ms
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
-from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
-from alluvium.schema.walk import as_nullable
+from alluvium.schema.walk import as_nullable, drop_metadata
 from alluvium.storage.locating import locating
 
 #: Commits that are read at a time: enough for a far store's round trips to overlap.
@@ -40,6 +43,8 @@ _BLOCK = 32
 _REMEMBERED = 1000
 #: What is no matter of a batch that nobody reads: that of a restart may have been read under other options.
 _OF_READERS = ("missing-version", "stream-lost-data", "stream-source-changed", "stream-source-deleted")
+#: What is said of columns for the table itself: a copy of them has other numbers, and makes no values.
+_OF_THE_TABLE = ("delta.columnMapping.", IDENTITY, GENERATION, TYPE_CHANGES)
 #: Commits before a batch whose times are looked at, since a file's time counts as later than those before it.
 _TIMES_BEFORE = 100
 
@@ -85,22 +90,22 @@ class Stream:
     _partition_by: tuple[str, ...] = field(init=False)
     _first: Step | None = None
     _fitting: set[int] = field(default_factory=set)
+    _newest_config: tuple[int, TableConfig] = field(init=False)
 
     def __post_init__(self) -> None:
         self._tail = LogTail(self.snapshot.store)
         self._partition_by = self.snapshot.config.partition_columns
+        self._newest_config = self.snapshot.version, self.snapshot.config
 
-    _newest_config: tuple[int, TableConfig] = field(init=False)
     @property
     def table_id(self) -> str:
         """What offsets know the table by."""
         return self.snapshot.config.metadata.id
-        self._newest_config = self.snapshot.version, self.snapshot.config
 
     @property
     def schema(self) -> Struct:
-        """The columns, all of which may be null."""
-        own = as_nullable(self.snapshot.config.schema)
+        """The columns, all of which may be null, with what rows show of them that are read at once."""
+        own = as_nullable(drop_metadata(self.snapshot.config.schema, lambda key: key.startswith(_OF_THE_TABLE)))
         assert isinstance(own, Struct)
         return Struct((*own.fields, *EXTRA_COLUMNS.fields)) if self.options.changes else own
 
@@ -346,15 +351,15 @@ class Stream:
         return self.tracker.reached(begin)
 
     def _ensure_fits(self, protocol: Protocol | None, metadata: Metadata | None, version: int) -> None:
+        known, config = self._newest_config
+        if version > known:
+            now = replace(config, protocol=protocol or config.protocol, metadata=metadata or config.metadata)
+            self._newest_config = version, now
         if self.tracker is not None:
             if protocol is not None:
                 ensure_readable_protocol(protocol)
             if metadata is not None:
                 ensure_recorded(replace(self.snapshot.config, metadata=metadata), version, self.options)
-        known, config = self._newest_config
-        if version > known:
-            now = replace(config, protocol=protocol or config.protocol, metadata=metadata or config.metadata)
-            self._newest_config = version, now
             return
         own = self.snapshot
         ensure_fits(

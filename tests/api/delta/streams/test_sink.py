@@ -148,6 +148,57 @@ def test_what_the_sink_cannot_do_is_refused_at_start(streams) -> None:
 
 def test_partitions(streams) -> None:
     streams.append("t", 0, 4)
+def test_an_argument_counts_before_an_option_where_the_session_says_so(streams) -> None:
+    streams.append("t", 0, 4)
+    setting = "spark.sql.legacy.pathOptionBehavior.enabled"
+    streams.spark.conf.set(setting, "true")
+    try:
+        rows = streams.read("t", path=streams.path("nothing"))
+        streams.into(rows, "out", path=streams.path("other")).awaitTermination()
+    finally:
+        streams.spark.conf.unset(setting)
+    assert streams.ids("out") == [0, 1, 2, 3]
+
+
+def test_a_complete_output_is_refused_by_a_table_that_only_grows_before_its_first_batch(streams) -> None:
+    streams.append("t", 0, 4)
+    empty = streams.spark.createDataFrame([], "k long, count long")
+    alluvium.write(empty, streams.path("out"), **{"delta.appendOnly": "true"})
+    with pytest.raises(InvalidRequest) as caught:
+        streams.into(counted(streams), "out", "complete")
+    assert (caught.value.code, caught.value.getCondition()) == ("append-only", "DELTA_CANNOT_MODIFY_APPEND_ONLY")
+    assert alluvium.open(streams.path("out")).version == 0
+
+
+@pytest.mark.parametrize("changes", [{}, {"readChangeFeed": "true"}])
+def test_a_copy_has_neither_the_defaults_nor_the_generation_of_its_source(streams, changes) -> None:
+    """They are promises of that table, for which the copy has no feature."""
+    source = streams.path("t")
+    streams.spark.sql(
+        f"create table delta.`{source}` (id int, d int default 7, g int generated always as (id + 1), c char(3)) "
+        "using delta tblproperties "
+        "('delta.feature.allowColumnDefaults' = 'supported', 'delta.enableChangeDataFeed' = 'true')"
+    )
+    streams.spark.sql(f"insert into delta.`{source}` (id, c) values (1, 'a')")
+    rows = streams.read("t", **changes).select("id", "d", "g", "c")
+    streams.into(rows, "by_path").awaitTermination()
+    name = f"delta.`{streams.path('by_name')}`"
+    writer = rows.writeStream.option("checkpointLocation", streams.path("cp")).trigger(availableNow=True)
+    writer.toTable(name, format="delta").awaitTermination()
+    streams.spark.read.format("delta").load(source).write.format("delta").save(streams.path("batch"))
+    alluvium.write(streams.spark.range(3), streams.path("over"))
+    streams.spark.read.format("delta").load(source).write.format("delta").mode("overwrite").option(
+        "overwriteSchema", "true"
+    ).save(streams.path("over"))
+    for copy in ("by_path", "by_name", "batch", "over"):
+        view = alluvium.open(streams.path(copy))
+        assert [dict(f.metadata) for f in view.schema.fields] == [{}, {}, {}, {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}]
+        assert [tuple(row.values()) for row in view.to_arrow().to_pylist()] == [(1, 7, 2, "a  ")]
+    keeps = {"delta.feature.allowColumnDefaults": "supported"}
+    streams.spark.read.format("delta").load(source).write.format("delta").options(**keeps).save(streams.path("kept"))
+    assert alluvium.open(streams.path("kept")).schema.fields[1].metadata == {"CURRENT_DEFAULT": "7"}
+
+
     df = streams.read("t").withColumn("p", sf.col("id") % 2)
     writer = df.writeStream.format("delta").option("checkpointLocation", streams.path("cp")).partitionBy("p")
     writer.trigger(availableNow=True).start(streams.path("out")).awaitTermination()

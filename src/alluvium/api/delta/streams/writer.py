@@ -21,13 +21,19 @@ from alluvium.api.delta.written.options import engine_options, parse_clusters, p
 from alluvium.api.delta.written.target import ensure_clustered_alike
 from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, Options, parse_options
-from alluvium.delta.description.create import clustered_by, new_config, resolve_partition_columns
+from alluvium.delta.description.create import (
+    as_nullable,
+    clustered_by,
+    kept_by_new,
+    new_config,
+    resolve_partition_columns,
+)
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import STREAMING
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.plan.changes import Operation
 from alluvium.schema.types import VOID, Struct
-from alluvium.schema.walk import as_nullable, fields_within
+from alluvium.schema.walk import fields_within
 from alluvium.spark.naming.types import from_spark
 from alluvium.spark.streams.queries import SaidOfWriter, said_of_writer, start_query
 from alluvium.spark.streams.sink import Batch
@@ -122,13 +128,15 @@ def start_into_named(
 
 
 def _created(spark: SparkSession, name: str, said: SaidOfWriter, options: Options, schema: StructType) -> TableAccess:
+    columns = as_nullable(kept_by_new(Struct(fields_of(schema)), options.properties))
+    assert isinstance(columns, Struct)
     made, _ = create(
         spark,
         Wanted(
             Mode.CREATE,
             name,
             location=options.get("path"),
-            columns=tuple(replace(f, nullable=True, type=as_nullable(f.type)) for f in fields_of(schema)),
+            columns=columns.fields,
             partition_by=said.partition_by,
             cluster_by=parse_clusters(options),
             properties=options.properties,

@@ -14,6 +14,7 @@ from alluvium.expr.sql.row_functions import JOB, ROW
 from alluvium.expr.sql.row_sql import parse_row_expression
 from alluvium.plan.write import Derived, WritePlan
 from alluvium.schema.types import VARIANT, Field, Struct
+from alluvium.schema.walk import drop_metadata
 
 KEY = "CURRENT_DEFAULT"
 
@@ -60,6 +61,14 @@ def _refused(column: str, problem: str) -> UnsupportedFeature:
 def is_used(config: TableConfig) -> bool:
     """ "The `metadata` for the column in the table schema MAY contain the key `CURRENT_DEFAULT`." """
     return any(KEY in f.metadata for f in config.schema.fields)
+
+
+def without_defaults(schema: Struct) -> Struct:
+    """The columns of rows without the defaults that their own table gives them: a promise that not every table keeps.
+
+    What Spark says of rows that were there before the column goes, too.
+    """
+    return drop_metadata(schema, frozenset((KEY, "EXISTS_DEFAULT")).__contains__)
 
 
 def derive(plan: WritePlan, config: TableConfig) -> WritePlan:
