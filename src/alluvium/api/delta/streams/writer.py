@@ -28,6 +28,7 @@ from alluvium.delta.description.create import (
     new_config,
     resolve_partition_columns,
 )
+from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import STREAMING
 from alluvium.errors import InvalidRequest, NotFound
@@ -38,6 +39,7 @@ from alluvium.spark.naming.types import from_spark
 from alluvium.spark.streams.queries import SaidOfWriter, said_of_writer, start_query
 from alluvium.spark.streams.sink import Batch
 from alluvium.spark.values.columns import Assignment
+from alluvium.storage.locating import locating
 from alluvium.storage.store import Store
 
 WRITE_STREAM = (
@@ -179,7 +181,12 @@ def _sink(
             column=void,
             hint='cast it: lit(None).cast("string")',
         )
-    _ensure_layout(schema, said, _snapshot(open_any(url), open_any), options)
+    snapshot = _snapshot(open_any(url), open_any)
+    if snapshot is not None and said.mode == "Complete":
+        # Each batch replaces the one before: the first would be taken, the next one refused.
+        with locating(snapshot.store, snapshot.version):
+            ensure_removable(snapshot.config)
+    _ensure_layout(schema, said, snapshot, options)
     return DeltaSink(open_any, url, said, options)
 
 
