@@ -61,7 +61,7 @@ def load_stream(
         # Of Spark 4.2 and later.
         ensure_unnamed(getattr(self, "_source_name", None))
         read = read_delta_stream if named == PROVIDER else read_paimon_stream
-        return read(spark, table_path(path, self._options), self._options, session_opener(spark, None))
+        return read(spark, table_path(spark, path, self._options, "load"), self._options, session_opener(spark, None))
 
 
 def stream_table(original: Callable[..., DataFrame], self: Any, tableName: str) -> DataFrame:
@@ -170,9 +170,9 @@ def _target(
 ) -> WriteBatch:
     named = said.format.casefold()
     if named == PROVIDER:
-        return delta_sink(schema, said, table_path(path, said.options), open_any)
+        return delta_sink(schema, said, table_path(spark, path, said.options, "start"), open_any)
     if named == "paimon":
-        return paimon_sink(spark, said, table_path(path, said.options), open_any)
+        return paimon_sink(spark, said, table_path(spark, path, said.options, "start"), open_any)
     _refuse(
         f"a stream of a table of ours into {said.format or 'what foreach takes'}",
         "write it in foreachBatch, which the client calls",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
@@ -22,6 +22,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.spark.streams.queries import ensure_unnamed, said_of_reader, said_of_writer, wants_names
 
 FORMATS = (PROVIDER, "paimon")
+_PATH_OPTION = "spark.sql.legacy.pathOptionBehavior.enabled"
 
 
 def load_stream(
@@ -45,7 +46,7 @@ def load_stream(
         spark = self._spark
         ensure_unnamed(said.name, wants_names(spark))
         read = read_delta_stream if said.format.casefold() == PROVIDER else read_paimon_stream
-        rows = read(spark, table_path(path, said.options), said.options, session_opener(spark, None))
+        rows = read(spark, table_path(spark, path, said.options, "load"), said.options, session_opener(spark, None))
         if said.schema is not None and said.schema.simpleString() != rows.schema.simpleString():
             raise InvalidRequest(
                 f"the table has other columns than the schema that is given: {rows.schema.simpleString()}, not "
@@ -91,7 +92,7 @@ def start_stream(
         return original(self, path)
     start = start_into if said.format.casefold() == PROVIDER else start_into_paimon
     with counterparts("writeStream", said.format):
-        return start(self, table_path(path, said.options), session_opener(self._spark, None))
+        return start(self, table_path(self._spark, path, said.options, "start"), session_opener(self._spark, None))
 
 
 def stream_to_table(
@@ -154,13 +155,26 @@ def _ensure_delta(name: str) -> None:
         )
 
 
-def table_path(path: object, options: Any) -> str:
+def table_path(spark: SparkSession, path: object, options: Mapping[str, Any], method: str) -> str:
     """What is read or written, of the argument or the option.
 
+    Args:
+        spark: The session, which may say that an argument counts before an option, as up to Spark 2.
+        path: The argument.
+        options: Of the reader or the writer.
+        method: It is an argument of.
+
     Raises:
-        InvalidRequest: There is none (`"no-path"`).
+        InvalidRequest: There is none (`"no-path"`), or both are given (`"contradicting-options"`).
     """
-    found = path if path is not None else next((v for k, v in options.items() if k.casefold() == "path"), None)
+    option = next((v for k, v in options.items() if k.casefold() == "path"), None)
+    if None not in (path, option) and str(spark.conf.get(_PATH_OPTION, "false")).casefold() != "true":
+        raise InvalidRequest(
+            f"there is a 'path' option set and {method}() is called with a path parameter",
+            code="contradicting-options",
+            hint=f"remove the option, or call {method}() without the parameter; or set {_PATH_OPTION} to true",
+        )
+    found = path if path is not None else option
     if not isinstance(found, str) or not found.strip():
         raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .start("/data/table")')
     return found

@@ -134,6 +134,8 @@ def test_what_the_sink_cannot_do_is_refused_at_start(streams) -> None:
         (lambda: streams.into(streams.read("t"), "out", maxRecordsPerFile="many"), "invalid-option"),
         (lambda: streams.into(streams.read("t"), "out", optimizeWrite="maybe"), "invalid-option"),
         (lambda: streams.read("t").writeStream.format("delta").start(), "no-path"),
+        (lambda: streams.into(streams.read("t"), "out", path=streams.path("other")), "contradicting-options"),
+        (lambda: streams.read("t", path=streams.path("other")), "contradicting-options"),
         (lambda: streams.read("t").writeStream.format("delta").partitionBy("x").start(streams.path("out")), None),
     ):
         with pytest.raises(InvalidRequest) as caught:
@@ -146,8 +148,6 @@ def test_what_the_sink_cannot_do_is_refused_at_start(streams) -> None:
     assert not streams.spark.streams.active
 
 
-def test_partitions(streams) -> None:
-    streams.append("t", 0, 4)
 def test_an_argument_counts_before_an_option_where_the_session_says_so(streams) -> None:
     streams.append("t", 0, 4)
     setting = "spark.sql.legacy.pathOptionBehavior.enabled"
@@ -199,6 +199,8 @@ def test_a_copy_has_neither_the_defaults_nor_the_generation_of_its_source(stream
     assert alluvium.open(streams.path("kept")).schema.fields[1].metadata == {"CURRENT_DEFAULT": "7"}
 
 
+def test_partitions(streams) -> None:
+    streams.append("t", 0, 4)
     df = streams.read("t").withColumn("p", sf.col("id") % 2)
     writer = df.writeStream.format("delta").option("checkpointLocation", streams.path("cp")).partitionBy("p")
     writer.trigger(availableNow=True).start(streams.path("out")).awaitTermination()
