@@ -273,23 +273,6 @@ def test_nested_values_are_copied(url: str) -> None:
 # -- what is refused --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        ({"a": 1}, pa.struct([("a", pa.int32())])),
-        ([1], pa.list_(pa.int32())),
-        ([("k", 1)], pa.map_(pa.string(), pa.int32())),
-    ],
-    ids=["struct", "list", "map"],
-)
-def test_values_with_members_are_no_text_here(url: str, value: object, kind: pa.DataType) -> None:
-    """Spark writes them out as such."""
-    alluvium.write(pa.table({"id": [1, 2], "s": ["a", None], "n": pa.array([value, None], kind)}), url)
-    view = alluvium.open(url)
-    assert refused(lambda: view.to_arrow(where="cast(n as string) = 'x'")).code == "unsupported-expression"
-    assert refused(lambda: DeltaTable.forPath(url).update("id = 1", {"s": "n"})).code == "needs-spark"
-
-
 def test_what_is_not_understood_changes_nothing(url: str) -> None:
     alluvium.write(pa.table({"id": [1, 2], "t": ["a", "b"]}), url)
     table, source = table_of(url), pa.table({"id": [1, 1, 5], "t": ["x", "y", "z"]})
