@@ -45,6 +45,7 @@ DOORS = {
     "insertInto",
     "writeTo",
     "readStream",
+    "writeStream",
     "stream",
     "sql",
     "query",
