@@ -136,6 +136,19 @@ def test_waiting_rows_come_in_the_changelog_where_there_is_one(tmp_path: Path) -
     assert rows_of(stream, Offset(1), Offset(3)) == [[]]
 
 
+def test_streams_know_nothing_of_a_fallback_branch(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("p", pa.string(), False), *KEYED])
+    table = HandWritten(tmp_path / "t", schema, ["p", "k"], ["p"])
+    table.commit([{"p": "x", "k": 1, "v": "a"}])
+    table.commit([{"p": "y", "k": 2, "v": "b"}])
+    for part in ("schema", "snapshot"):
+        shutil.copytree(table.path / part, table.path / "branch" / "branch-b" / part)
+    table.expire(2)
+    snapshot = load_snapshot(open_store(str(table.path)), options={"scan.fallback-branch": "b"})
+    assert sum(part.files.num_rows for part in PaimonSource(snapshot).plan_scan().parts) == 2
+    assert rows_of(Stream(snapshot, {}), Offset(1, is_whole=True), Offset(2)) == [[("+I", 1, "a")]]
+
+
 OVERWRITES = {"streaming-read-overwrite": "true"}
 
 

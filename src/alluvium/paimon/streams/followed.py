@@ -5,6 +5,8 @@ Specification: `org.apache.paimon.table.source.DataTableStreamScan`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms import options as o
@@ -16,9 +18,11 @@ def as_streams_begin(snapshot: Snapshot) -> Snapshot:
     """A state with the files that a stream begins with.
 
     What lies below them comes in the changelog of the compaction to come, where there will be one
-    (`DataTableStreamScan.tryFirstPlan`); what else lies at level 0 comes in no later change.
+    (`DataTableStreamScan.tryFirstPlan`); what else lies at level 0 comes in no later change. Of a fallback branch
+    streams know nothing (`DelegatedFileStoreTable.newStreamScan`): what changes there would never come.
     """
-    options = snapshot.schema.options
+    options = {**snapshot.schema.options, o.FALLBACK_BRANCH.key: ""}
+    snapshot = replace(snapshot, schema=replace(snapshot.schema, options=options))
     lowest = {"lookup": 1, "full-compaction": num_levels(options) - 1}.get(o.CHANGELOG_PRODUCER.get(options), 0)
     return as_streams_see(snapshot, lowest)
 
