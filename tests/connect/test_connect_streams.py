@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from paimon_tables import HandWritten
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as sf
 
@@ -98,6 +100,23 @@ def test_changes_and_paimon(connect, source: str, tmp_path: Path) -> None:
     writer = rows.writeStream.format("delta").trigger(availableNow=True).option("checkpointLocation", f"{back}-c")
     assert writer.start(back).awaitTermination(60)
     assert ids(back) == [0, 1, 2, 3]
+
+
+def test_overwrites_of_keys_take_back_what_they_removed(connect, tmp_path: Path) -> None:
+    keyed = pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.string())])
+    table = HandWritten(
+        tmp_path / "t", keyed, ["k"], **{"streaming-read-overwrite": "true", "merge-engine": "first-row"}
+    )
+    table.commit([{"k": 1, "v": "a"}])
+    table.commit([{"k": 1, "v": "b"}, {"k": 2, "v": "c"}])
+    table.commit([{"k": 9, "v": "o"}], overwrites=True)
+    out = str(tmp_path / "out")
+    options = {"scan.mode": "from-snapshot-full", "scan.snapshot-id": "2", "read.changelog": "true"}
+    rows = connect.readStream.format("paimon").options(**options).load(str(table.path))
+    writer = rows.writeStream.format("delta").trigger(availableNow=True).option("checkpointLocation", f"{out}-c")
+    assert writer.start(out).awaitTermination(60)
+    found = sorted(tuple(row.values()) for row in alluvium.open(out).to_arrow().to_pylist())
+    assert found == [("+I", 1, "a"), ("+I", 2, "c"), ("+I", 9, "o"), ("-D", 1, "a"), ("-D", 2, "c")]
 
 
 def test_what_stops_a_query_reaches_whoever_waits(connect, source: str, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Runs in the reference engine's Python (reference_server.py): jobs on Paimon tables, by Java in one JVM and by pypaimon.
 
 A job is {"table", "steps"} (those of `paimon_java.py`), {"folder": of such a script.json}, or {"read": table, "out": file};
-with "zone" its steps see a JVM of that zone. The step "call" is a method of Java's table with its arguments. The step "patch" writes some "columns" of rows that are there, from "first" on. {"table", "find": [[column, value], ...], "key": column of INT} is answered by the
+with "zone" its steps see a JVM of that zone. The step "call" is a method of Java's table with its arguments. The step "follow" is a stream of
+its two columns with some "options" from its beginning to what there is now, into the file "out" of JSON. The step "patch" writes some "columns" of rows that are there, from "first" on. {"table", "find": [[column, value], ...], "key": column of INT} is answered by the
 keys of the rows that each predicate leaves, and that without a file, or a look at the schema, for each of hundreds.
 {"merge": [[schema file, row type, explicit], ...]} is answered by the schemas that hold such rows, too.
 """
@@ -34,6 +35,8 @@ def run(spark, job):
                 action, given = next(iter(step.items()))
                 if action == "patch":
                     patch(job["table"], **given)
+                elif action == "follow":
+                    follow(job["table"], **given)
                 elif action == "compact_evolved":
                     compact_evolved(job["table"])
                 elif action == "call":
@@ -52,6 +55,28 @@ def compact_evolved(path: str) -> None:
     commit = paimon.table.sink.BatchWriteBuilderImpl(table).newCommit()
     commit.commit(messages)
     commit.close()
+
+
+def follow(path: str, out: str, options: dict[str, str]) -> None:
+    """What `StreamTableScan` plans, the first plan and those behind it: kind, number and text of each row."""
+    paimon, table = paimon_java.java(), paimon_java.open_table(path, options)
+    builder = paimon_java.call(table, "newReadBuilder")
+    scan, rows, reached = builder.newStreamScan(), [], None
+    newest = table.snapshotManager().latestSnapshotId()
+    while reached is None or reached <= newest:
+        for split in scan.plan().splits():
+            reader = builder.newRead()
+            reader.withIOManager(paimon.disk.IOManager.create(paimon_java._state["scratch"]))
+            found = paimon.reader.RecordReaderIterator(reader.createReader(split))
+            while found.hasNext():
+                row = found.next()
+                text = None if row.isNullAt(1) else row.getString(1).toString()
+                rows.append([row.getRowKind().shortString(), row.getLong(0), text])
+            found.close()
+        if scan.checkpoint() == reached:
+            break
+        reached = scan.checkpoint()
+    Path(out).write_text(json.dumps({"newest": newest, "rows": rows}), encoding="utf-8")
 
 
 def patch(path: str, columns: list[str], rows: list, first: int) -> None:

@@ -78,18 +78,21 @@ class HandWritten:
         time_ms: int = 0,
         watermark: int | None = None,
         level: int = 0,
+        bucket: int = 0,
+        overwrites: bool = False,
     ) -> int:
-        """A snapshot that adds one file of rows (sorted by key); its id."""
+        """A snapshot that adds one file of rows (sorted by key), and removes all others if it overwrites; its id."""
         self._id += 1
-        new = self._data_file(list(rows), list(kinds or ["+I"] * len(rows)))
+        new = self._data_file(list(rows), list(kinds or ["+I"] * len(rows)), bucket)
         new["_FILE"]["_LEVEL"] = level
+        removed = [{**entry, "_KIND": 1} for entry in self._entries] if overwrites else []
         base, delta = f"manifest-list-{self._id}-0", f"manifest-list-{self._id}-1"
         self._list(base, self._entries, f"manifest-{self._id}-0")
-        self._list(delta, [new], f"manifest-{self._id}-1")
-        self._entries.append(new)
+        self._list(delta, [*removed, new], f"manifest-{self._id}-1")
+        self._entries = [*([] if overwrites else self._entries), new]
         document = {
             "version": 3, "id": self._id, "schemaId": 0, "baseManifestList": base, "deltaManifestList": delta,
-            "commitUser": "test", "commitIdentifier": self._id, "commitKind": "APPEND",
+            "commitUser": "test", "commitIdentifier": self._id, "commitKind": "OVERWRITE" if overwrites else "APPEND",
             "timeMillis": time_ms or 1_700_000_000_000 + self._id * 60_000,
             "totalRecordCount": sum(e["_FILE"]["_ROW_COUNT"] for e in self._entries), "deltaRecordCount": len(rows),
             **({} if watermark is None else {"watermark": watermark}),
@@ -103,7 +106,7 @@ class HandWritten:
     def expire(self, snapshot_id: int) -> None:
         (self.path / f"snapshot/snapshot-{snapshot_id}").unlink()
 
-    def _data_file(self, rows: list[Mapping[str, Any]], kinds: list[str]) -> dict[str, Any]:
+    def _data_file(self, rows: list[Mapping[str, Any]], kinds: list[str], bucket: int) -> dict[str, Any]:
         keys = self.schema.trimmed_primary_keys
         columns = {f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in self._arrow}
         sequences = list(range(self._sequence, self._sequence + len(rows)))
@@ -116,7 +119,8 @@ class HandWritten:
         form = self.schema.options.get("file.format", "parquet")
         name = f"data-{self._id}-0.{form}"
         partition = {key: columns[key][:1] for key in self.schema.partition_keys}
-        place = "/".join([*(f"{key}={value[0].as_py()}" for key, value in partition.items()), "bucket-0"])
+        last = f"bucket-{'postpone' if bucket < 0 else bucket}"
+        place = "/".join([*(f"{key}={value[0].as_py()}" for key, value in partition.items()), last])
         file = self.path / place / name
         file.parent.mkdir(parents=True, exist_ok=True)
         written = pa.table({**hidden, **columns})
@@ -126,7 +130,7 @@ class HandWritten:
         stats = dict(zip(("_MIN_VALUES", "_MAX_VALUES"), self._bounds(flat), strict=True))
         nothing = {"_MIN_VALUES": EMPTY_ROW, "_MAX_VALUES": EMPTY_ROW, "_NULL_COUNTS": None}
         return {
-            "_VERSION": 2, "_KIND": 0, "_PARTITION": self._bounds(partition)[0], "_BUCKET": 0,
+            "_VERSION": 2, "_KIND": 0, "_PARTITION": self._bounds(partition)[0], "_BUCKET": bucket,
             "_TOTAL_BUCKETS": 1 if keys else -1,
             "_FILE": {
                 "_FILE_NAME": name, "_FILE_SIZE": file.stat().st_size, "_ROW_COUNT": len(rows), "_MIN_KEY": low,

@@ -189,3 +189,30 @@ def test_a_column_of_the_source_is_not_taken_for_one_of_the_table_because_it_pri
     merge = merge.whenMatchedUpdate(set={"v": sf.lit("met")})
     merge.whenNotMatchedInsert(values={"id": source[key], "v": sf.lit("new")}).execute()
     assert rows_of(table) == [(1, "met"), (2, "new"), (11, "other")]
+
+
+def test_keys_with_a_collation_match_in_whatever_file_they_are(spark, tmp_path):
+    """The least of some texts is another one by a collation than by their bytes, by which statistics are."""
+    path = tmp_path / "t"
+    for key in ("abc", "xyz", "Mno"):
+        alluvium.write(spark.sql(f"select '{key}' k, 0 v"), str(path), mode="append")
+    first = path / f"_delta_log/{0:020d}.json"
+    plain = r"\"name\":\"k\",\"type\":\"string\",\"nullable\":true,\"metadata\":{"
+    collated = plain + r"\"__COLLATIONS\":{\"k\":\"spark.UTF8_LCASE\"}"
+    assert plain in first.read_text()
+    first.write_text(first.read_text().replace(plain, collated))
+    for checksum in first.parent.glob("*.crc"):
+        checksum.unlink()
+    source = spark.sql(
+        "select cast(k as string collate utf8_lcase) k, 1 v from values ('ABC'), ('MNO'), ('XYZ') as t(k)"
+    )
+    merge = DeltaTable.forPath(spark, str(path)).alias("t").merge(source.alias("s"), "t.k = s.k")
+    merge.whenMatchedUpdate(set={"v": "s.v"}).whenNotMatchedInsertAll().execute()
+    assert sorted((r["k"], r["v"]) for r in alluvium.open(path).to_arrow().to_pylist()) == [
+        ("Mno", 1), ("abc", 1), ("xyz", 1),
+    ]  # fmt: skip
+    fresh = spark.sql("select cast('xYz' as string collate utf8_lcase) k, 7 v")
+    alluvium.write(fresh, str(path), mode="overwrite", replaceUsing="k")
+    assert sorted((r["k"], r["v"]) for r in alluvium.open(path).to_arrow().to_pylist()) == [
+        ("Mno", 1), ("abc", 1), ("xYz", 7),
+    ]  # fmt: skip

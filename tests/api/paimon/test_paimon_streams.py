@@ -89,6 +89,48 @@ def test_into_tables_with_a_key(spark, tmp_path: Path, bucket: str) -> None:
     assert [s["commit_identifier"] for s in appended] == [0, 1]
 
 
+#: Merges of each kind: the last row, the first, made of several by Spark, and by workers.
+ENGINES = {
+    "last": {},
+    "vectors": {"deletion-vectors.enabled": "true"},
+    "first": {"merge-engine": "first-row"},
+    "partial": {"merge-engine": "partial-update"},
+    "workers": {"merge-engine": "aggregation", "fields.v.aggregate-function": "listagg", "fields.v.distinct": "true"},
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_overwrites_take_back_what_they_removed(spark, tmp_path: Path, engine: str) -> None:
+    options = {"streaming-read-overwrite": "true", **ENGINES[engine]}
+    table = HandWritten(tmp_path / "t", KEYED, ["k"], **options)
+    table.commit([{"k": 1, "v": "a"}, {"k": 2, "v": "b"}])
+    table.commit([{"k": 1, "v": "c"}, {"k": 3, "v": "d"}])
+    alluvium.enable(spark)
+    one = {"last": "c", "vectors": "c", "first": "a", "partial": "c", "workers": "a,c"}[engine]
+    begun = [(1, one), (2, "b"), (3, "d")]
+
+    def copy(*further: str, **options: str) -> list[tuple[object, ...]]:
+        out = str(tmp_path / "-".join(("out", *options, *further)))
+        rows = spark.readStream.format("paimon").options(**options).load(str(table.path))
+        writer = rows.writeStream.format("delta").trigger(availableNow=True)
+        writer.option("checkpointLocation", f"{out}-checkpoint").start(out).awaitTermination()
+        return sorted(tuple(row.values()) for row in alluvium.open(out).to_arrow().to_pylist())
+
+    kinds = {"read.changelog": "true"}
+    assert copy() == begun
+    assert copy(**kinds) == [("+I", *row) for row in begun]
+    table.commit([{"k": 9, "v": "o"}], overwrites=True)
+    table.commit([{"k": 4, "v": "e"}])
+    came = [(4, "e"), (9, "o")]
+    assert copy() == sorted([*begun, *came])
+    told = [("+I", *row) for row in (*begun, *came)] + [("-D", *row) for row in begun]
+    assert copy(**kinds) == sorted(told)
+    silent = {**kinds, "scan.snapshot-id": "3", "streaming-read-overwrite": "false"}
+    assert copy(**silent) == [("+I", 4, "e")]
+    asked = {**kinds, "scan.snapshot-id": "3"}
+    assert copy(**asked) == sorted(told[3:])
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "code"),
     [

@@ -479,3 +479,17 @@ def test_changes_that_were_not_recorded() -> None:
     with pytest.raises(InvalidRequest) as caught:
         log.stream(changes=True, starting_version=0).latest(None)
     assert caught.value.code == "change-feed-disabled"
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5])
+@pytest.mark.parametrize("order", ["rraa", "rara", "aarr", "arra"])
+def test_what_was_removed_does_not_count_among_new_files(order: str, limit: int) -> None:
+    """Other writers name what they remove first; a batch may end within a commit."""
+    log = Log(f"removed-{order}-{limit}", add("1"), add("2"), add("3"), add("4"))
+    names = {"r": iter(("1", "2")), "a": iter(("5", "6"))}
+    log.commit(*({"r": remove, "a": add}[kind](next(names[kind])) for kind in order), operation="UPDATE")
+    log.commit(remove("3"), add("7"), operation="UPDATE")
+    stream = log.stream(starting_version=1, ignore_changes=True, max_files=limit)
+    found = batches(stream)
+    assert sum(found, []) == ["5", "6", "7"]
+    assert all(len(batch) <= limit for batch in found)

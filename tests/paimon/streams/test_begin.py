@@ -11,11 +11,12 @@ from paimon_tables import HandWritten
 
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
-from alluvium.paimon.streams.begin import begin_of, ensure_start, read_consumer, write_consumer
+from alluvium.paimon.streams.begin import begin_of, ensure_overwrites, ensure_start, read_consumer, write_consumer
 from alluvium.paimon.streams.offset import Offset
 from alluvium.storage.open import open_store
 
 FIRST_MS = 1_700_000_060_000
+KEYED = pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.string())])
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +94,29 @@ def test_consumers_go_on_where_they_were(now: Snapshot) -> None:
     assert caught.value.code == "damaged-consumer"
     with pytest.raises(InvalidRequest):
         read_consumer(now, "../snapshot/snapshot-1")
+
+
+@pytest.mark.parametrize(
+    ("keys", "options", "code"),
+    [
+        (["k"], {}, None),
+        (["k"], {"changelog-producer": "input"}, None),
+        (["k"], {"changelog-producer": "lookup"}, "invalid-table-option"),
+        (["k"], {"changelog-producer": "full-compaction"}, "invalid-table-option"),
+        (["k"], {"bucket": "-2"}, "unsupported-stream"),
+        ([], {}, "invalid-table-option"),
+    ],
+)
+def test_readers_may_ask_for_overwrites_of_tables_that_could_be_created_so(
+    tmp_path: Path, keys: list[str], options: dict[str, str], code: str | None
+) -> None:
+    table = HandWritten(tmp_path / "t", KEYED, keys, **options)
+    store = open_store(str(table.path))
+    ensure_overwrites(load_snapshot(store).schema)
+    asked = load_snapshot(store, options={"streaming-read-overwrite": "true"}).schema
+    if code is None:
+        ensure_overwrites(asked)
+        return
+    with pytest.raises((InvalidRequest, UnsupportedFeature)) as caught:
+        ensure_overwrites(asked)
+    assert caught.value.code == code

@@ -36,6 +36,7 @@ DEFAULTS: list[tuple[str, object, tuple[str, ...]]] = [
     ("aggregation.remove-record-on-delete", False, ()),
     ("partial-update.remove-record-on-sequence-group", (), ()),
     ("streaming-read-overwrite", False, ()),
+    ("streaming-read-append-overwrite", False, ()),
     ("snapshot.num-retained.min", 10, ()),
     ("snapshot.num-retained.max", 2147483647, ()),
     ("changelog.num-retained.min", None, ()),

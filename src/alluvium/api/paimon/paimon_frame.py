@@ -109,7 +109,8 @@ def read_rows(
         columns: Names of the view's columns.
     """
     plan = request.source.plan_scan(None)
-    is_text = isinstance(where, str) and reading_zone(spark) is not None
+    # What Spark itself filters by it reads itself.
+    is_text = isinstance(where, str) and reading_zone(spark, () if choice.lane == "native" else (where,)) is not None
     predicate = parse_predicate(str(where), plan.schema, request.time_zone) if is_text else None
     names = None if columns is None else resolve_columns(columns, plan.schema.names)
     if choice.lane != "python":

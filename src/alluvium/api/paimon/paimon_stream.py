@@ -17,9 +17,10 @@ from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import logical_schema
-from alluvium.paimon.streams.begin import CONSUMER, STARTS, ensure_start
+from alluvium.paimon.streams.begin import CONSUMER, STARTS, ensure_overwrites, ensure_start
 from alluvium.paimon.streams.offset import format_offset, parse_offset
 from alluvium.paimon.streams.stream import Stream
+from alluvium.paimon.terms.options import STREAMING_READ_APPEND_OVERWRITE, STREAMING_READ_OVERWRITE
 from alluvium.paimon.view.merge import KIND
 from alluvium.plan.ports import ScanSource
 from alluvium.schema import types as t
@@ -36,6 +37,8 @@ _KINDS = "rowkind"
 _CHANGELOG = "read.changelog"
 #: How much a batch takes, which is a number of snapshots here.
 _LIMITS = "read.stream."
+#: Options of streams that no dot tells from those that nobody knows.
+_UNDOTTED = (CONSUMER, STREAMING_READ_OVERWRITE.key, STREAMING_READ_APPEND_OVERWRITE.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +107,12 @@ def read_paimon_stream(
 
     Raises:
         NotFound: There is no table.
-        InvalidRequest: An option that nobody knows, or that means nothing for a stream.
-        UnsupportedFeature: A scan mode that streams do not have; over Spark Connect also files that Spark's own
-            readers cannot read.
+        InvalidRequest: An option that nobody knows, that means nothing for a stream, or does not go with the table's.
+        UnsupportedFeature: A scan mode that streams do not have, or overwrites whose rows cannot be told; over Spark
+            Connect also files that Spark's own readers cannot read.
     """
-    parsed = parse_options(options, ("path", "branch", CONSUMER), ())
-    given = {**dynamic_options(parsed.engine), **{k: v for k, v in parsed.known.items() if k == CONSUMER}}
+    parsed = parse_options(options, ("path", "branch", *_UNDOTTED), ())
+    given = {**dynamic_options(parsed.engine), **{k: v for k, v in parsed.known.items() if k in _UNDOTTED}}
     limit = next((name for name in given if name.startswith(_LIMITS)), None)
     if limit is not None:
         raise InvalidRequest(
@@ -122,6 +125,7 @@ def read_paimon_stream(
     ensure_start(said)
     branch = parsed.get("branch") or MAIN_BRANCH
     snapshot = load_snapshot(open_any(url), At(), branch, given, time_zone(spark), open_any)
+    ensure_overwrites(snapshot.schema)
     stream = PaimonStream(Stream(snapshot, said), has_kinds)
     opener = StoreOpener(snapshot.store.url)
     return read_any_stream(spark, stream, stream.shown, lambda source: read_any(spark, source, opener))

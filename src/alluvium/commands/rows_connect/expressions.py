@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -15,9 +14,8 @@ from alluvium.commands.rows_connect.columns import settled, text_of
 from alluvium.commands.rows_here.names import Names
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.clocks import UnsteadyText
-from alluvium.expr.tree import Call, Expression, Unknown, in_zone, walk
+from alluvium.expr.tree import Expression, Unknown, in_zone
 from alluvium.schema.types import Struct
-from alluvium.spark.jvm.expression_classes import PACKAGE
 from alluvium.spark.naming.names import nullable_schema
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.sessions.readings import reading_zone
@@ -96,25 +94,11 @@ def _names(tables: Mapping[str, Struct]) -> frozenset[str]:
 
 def _known(spark: SparkSession, text: str | None, tables: Mapping[str, Struct]) -> Expression:
     """What a text says that the server understands."""
-    zone = None if text is None else reading_zone(spark)
+    zone = None if text is None else reading_zone(spark, (text,))
     if text is None or zone is None:
         return Unknown(text or "")
     try:
-        known = in_zone(Names(tables, zone).known(text), zone)
-        return known if all(_is_sparks(spark, name) for name in _functions(known)) else Unknown(text)
+        return in_zone(Names(tables, zone).known(text), zone)
     except InvalidRequest:
         # It may name what only the server knows: a variable, a member of a type that no table has.
         return Unknown(text)
-
-
-def _functions(known: Expression) -> set[str]:
-    return {node.name for node in walk(known) if isinstance(node, Call) and node.name.isidentifier()}
-
-
-def _is_sparks(spark: SparkSession, name: str) -> bool:
-    """Whether a function of this name is Spark's own: a caller's, registered in the session, stands before it."""
-    try:
-        return str(spark.catalog.getFunction(name).className).startswith(PACKAGE)
-    except AnalysisException:
-        # What our reader calls otherwise than Spark may be anything.
-        return False

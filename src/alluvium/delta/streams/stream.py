@@ -426,7 +426,8 @@ class Stream:
             return Step(replace(commit, added=nothing, removed=nothing, recorded=nothing), nothing)
         ensure_allowed(commit, self.options)
         if not self.options.changes:
-            return Step(commit, commit.added)
+            # Rows are new files alone: what was removed is not counted, wherever it stands among them.
+            return Step(replace(commit, removed=nothing, order=None), commit.added)
         if commit.recorded.num_rows:
             return Step(commit, commit.recorded, is_whole=True)
         # What a file lost is seen by its vectors before and after. As in the reference, one of them is enough.

@@ -149,8 +149,7 @@ def begin(draft: Draft, base: Snapshot) -> Attempt:
     while True:
         entry = msgspec.structs.replace(known, begun=draft.identifier, after=after, mark=mark)
         base.store.put(_path(base.branch, draft.user), msgspec.json.encode(entry))
-        # What others committed behind the base, and let expire before they could read this, is not of an attempt that
-        # has yet to be made.
+        # What others let expire before they could read this is not of an attempt that has yet to be made.
         first = min(list_snapshots(base.store, base.branch), default=0)
         if first <= after + 1:
             return Attempt(mark, known)

@@ -35,6 +35,8 @@ class Snapshot:
         asked: The options of the call alone.
         at: The point of history that was asked for.
         fallback_id: The snapshot of the fallback branch that goes with it; None: by the time.
+        lowest_level: Of a table with a primary key the level from which on files count, all of whose rows merge then;
+            None: as batch readers see them, by the table's options.
     """
 
     store: Store
@@ -46,6 +48,7 @@ class Snapshot:
     asked: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     at: At = At()  # noqa: RUF009 - immutable
     fallback_id: int | None = field(default=None, repr=False, compare=False)
+    lowest_level: int | None = None
     _loaded: dict[object, pa.Table | TableSchema | Snapshot] = field(default_factory=dict, repr=False, compare=False)
 
     @property

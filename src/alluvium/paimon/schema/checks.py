@@ -173,17 +173,24 @@ def check_changelog(schema: CheckedSchema) -> Iterator[Problem]:
     """Who writes changelogs, and of what."""
     options = schema.options
     producer = o.CHANGELOG_PRODUCER.get(options)
-    overwrites = o.STREAMING_READ_OVERWRITE.get(options)
     if not schema.primary_keys and producer != "none":
         yield _option(f"changelog-producer {producer} needs a primary key")
-    if overwrites and producer in ("full-compaction", "lookup"):
-        yield _option(f"streaming-read-overwrite does not go with changelog-producer {producer}: changes come twice")
-    if overwrites and not schema.primary_keys:
-        yield _option("streaming-read-overwrite needs a primary key")
+    yield from check_overwrites(schema)
     if o.MERGE_ENGINE.get(options) == "first-row" and producer not in ("none", "lookup"):
         yield _option(f"merge-engine first-row does not go with changelog-producer {producer}")
     if o.TABLE_READ_SEQUENCE_NUMBER.get(options) and not schema.primary_keys:
         yield _option(f"{o.TABLE_READ_SEQUENCE_NUMBER.key} needs a primary key")
+
+
+def check_overwrites(schema: CheckedSchema) -> Iterator[Problem]:
+    """Whether streams may be told what overwrites removed."""
+    if not o.STREAMING_READ_OVERWRITE.get(schema.options):
+        return
+    producer = o.CHANGELOG_PRODUCER.get(schema.options)
+    if producer in ("full-compaction", "lookup"):
+        yield _option(f"streaming-read-overwrite does not go with changelog-producer {producer}: changes come twice")
+    if not schema.primary_keys:
+        yield _option("streaming-read-overwrite needs a primary key")
 
 
 def check_retention(schema: CheckedSchema) -> Iterator[Problem]:

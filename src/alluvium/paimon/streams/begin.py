@@ -13,8 +13,16 @@ from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedF
 from alluvium.paimon.log.names import directory, ensure_name
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, parse_at
+from alluvium.paimon.schema.checks import check_overwrites
+from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.streams.offset import Offset
-from alluvium.paimon.terms.options import SCAN_MODE
+from alluvium.paimon.terms.options import (
+    BUCKET,
+    POSTPONE_BUCKET,
+    SCAN_MODE,
+    STREAMING_READ_APPEND_OVERWRITE,
+    STREAMING_READ_OVERWRITE,
+)
 
 #: Options that say where; the rest of a reader's are the table's.
 CONSUMER = "consumer-id"
@@ -49,6 +57,31 @@ def ensure_start(said: Mapping[str, str]) -> None:
             f"{', '.join(given) or 'none'}",
             code="invalid-option",
             hint="from-snapshot and from-snapshot-full take scan.snapshot-id, from-timestamp scan.timestamp-millis",
+        )
+
+
+def ensure_overwrites(schema: TableSchema) -> None:
+    """Refuses to tell of overwrites what cannot be told: a reader may ask for it of any table.
+
+    Raises:
+        InvalidRequest: The table has no primary key, or changes would come twice (`"invalid-table-option"`).
+        UnsupportedFeature: Rows wait for a bucket: their files are not sorted, and nothing in them tells which row of a
+            key is the last. Java takes back rows that had gone long before (`"unsupported-stream"`).
+    """
+    problem = next(check_overwrites(schema), None)
+    if problem is not None:
+        raise InvalidRequest(
+            problem.message,
+            code=problem.code,
+            hint=None if schema.primary_keys else f"{STREAMING_READ_APPEND_OVERWRITE.key} is for tables without one",
+        )
+    overwrites = STREAMING_READ_OVERWRITE.key
+    if STREAMING_READ_OVERWRITE.get(schema.options) and BUCKET.get(schema.options) == POSTPONE_BUCKET:
+        raise UnsupportedFeature(
+            f"{overwrites} of a table whose rows wait for a bucket ({BUCKET.key} = {POSTPONE_BUCKET})",
+            code="unsupported-stream",
+            features=(overwrites,),
+            hint=f"read with {overwrites}=false: overwrites are left out then",
         )
 
 

@@ -12,11 +12,11 @@ from alluvium.errors import NotFound
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots, read_changelog, read_snapshot
 from alluvium.paimon.streams.begin import CONSUMER, begin_of, write_consumer
+from alluvium.paimon.streams.followed import as_streams_begin, follows_overwrites, follows_waiting
 from alluvium.paimon.streams.offset import Offset
-from alluvium.paimon.terms.options import DELETION_VECTORS_MERGE_ON_READ
 from alluvium.paimon.terms.spec import SnapshotDocument
-from alluvium.paimon.view.changes import STREAMED, change_mode
-from alluvium.paimon.view.source import CHANGES, PaimonSource, View
+from alluvium.paimon.view.changes import STREAMED, change_mode, documents_between
+from alluvium.paimon.view.source import CAME, CHANGES, WAITING, WENT, PaimonSource, View
 from alluvium.storage.locating import locating
 
 
@@ -69,15 +69,13 @@ class Stream:
         """What lies between two offsets; nothing where they are the same."""
         if start is None or start == end:
             return ()
-        found, first = [], start.snapshot_id
+        found: list[PaimonSource] = []
+        first = start.snapshot_id
         with locating(self.snapshot.store, None):
             if start.is_whole:
-                found.append(self._whole(start.snapshot_id))
+                found += self._whole(start.snapshot_id)
                 first += 1
-            if first < end.snapshot_id:
-                mode = change_mode(self.snapshot, "auto")
-                mode = STREAMED if mode == "delta" else mode
-                found.append(PaimonSource(self.snapshot, View(CHANGES, first - 1, end.snapshot_id - 1, mode)))
+            found += self._changes(first, end.snapshot_id)
         return tuple(found)
 
     def committed(self, end: Offset) -> None:
@@ -90,11 +88,47 @@ class Stream:
             with locating(self.snapshot.store, None):
                 write_consumer(self.snapshot, self.said[CONSUMER], end.snapshot_id)
 
-    def _whole(self, number: int) -> PaimonSource:
+    def _whole(self, number: int) -> list[PaimonSource]:
+        """The rows of a snapshot, and those that wait for a bucket, as they were written."""
         state = self.snapshot if self.snapshot.version == number else self.snapshot.state(number)
-        # "A full stream start merges level 0 too": what lies there comes in no later change.
-        options = {**self.snapshot.schema.options, DELETION_VECTORS_MERGE_ON_READ.key: "true"}
-        return PaimonSource(replace(state, schema=replace(self.snapshot.schema, options=options), _loaded={}), View())
+        state = as_streams_begin(replace(state, schema=self.snapshot.schema))
+        views = [View(), *([View(WAITING)] if follows_waiting(state.schema) else [])]
+        return [PaimonSource(state, view) for view in views]
+
+    def _changes(self, first: int, end: int) -> list[PaimonSource]:
+        """What snapshots changed, one after the other; overwrites are told of apart from the others."""
+        mode = change_mode(self.snapshot, "auto")
+        mode = STREAMED if mode == "delta" else mode
+        found: list[View] = []
+        for number in self._overwrites(first, end, mode):
+            found += [View(CHANGES, first - 1, number - 1, mode)] if first < number else []
+            found += [View(WENT, end=number), View(CAME, end=number)]
+            first = number + 1
+        found += [View(CHANGES, first - 1, end - 1, mode)] if first < end else []
+        return [PaimonSource(self.snapshot, view) for view in found]
+
+    def _overwrites(self, first: int, end: int, mode: str) -> list[int]:
+        """The overwrites that followers are told of.
+
+        Raises:
+            NotFound: The snapshot before one has expired, and with that the rows that went (`stream-lost-data`).
+        """
+        if not follows_overwrites(self.snapshot.schema):
+            return []
+        documents = documents_between(self.snapshot, first - 1, end - 1, mode)
+        numbers = [document.id for document in documents if document.commit_kind == "OVERWRITE"]
+        for before in (number - 1 for number in numbers if number > 1):
+            try:
+                self.snapshot.state(before)
+            except NotFound:
+                raise NotFound(
+                    f"the snapshot {before + 1} is an overwrite: what it removed is told by the one before, which has "
+                    "expired",
+                    code="stream-lost-data",
+                    version=before,
+                    hint="begin with a new checkpoint; a consumer-id keeps snapshots until they are read",
+                ) from None
+        return numbers
 
     def _ensure_same(self, there: list[int]) -> None:
         """What was there is there still: after a rollback other snapshots get the numbers of those that it took."""

@@ -19,14 +19,23 @@ from alluvium.paimon.files.manifest import scan_entries
 from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, list_tags, read_changelog
+from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.terms.spec import SCANNED_ENTRIES, SnapshotDocument
-from alluvium.paimon.view.merge import DEDUPLICATE, merge_engine
+from alluvium.paimon.view.merge import DEDUPLICATE, KIND, merge_engine
 from alluvium.paimon.view.scan import plan_entries
 from alluvium.paimon.view.scan_parts import plan_files
 from alluvium.paimon.view.sections import key_sections
-from alluvium.paimon.view.selection import Selection, is_data_evolution, merges_on_read, unmerged, visible_entries
-from alluvium.plan.scan import ScanPlan
+from alluvium.paimon.view.selection import (
+    Selection,
+    as_streams_see,
+    is_data_evolution,
+    merges_on_read,
+    unmerged,
+    visible_entries,
+)
+from alluvium.plan.scan import Literal, OutputColumn, ScanPart, ScanPlan
+from alluvium.schema import types as t
 from alluvium.schema.types import Struct
 from alluvium.storage.parallel import map_parallel
 
@@ -35,9 +44,11 @@ MODES = ("auto", "delta", "changelog", "diff")
 KINDS = ("+I", "-U", "+U", "-D")
 #: The first column of a change.
 ROW_KIND = "_row_kind"
-_POSTPONED = -2
 #: As `delta`, for those who follow a table: what a snapshot brought, whatever later ones make of it.
 STREAMED = "streamed"
+#: The hidden column by which rows that went merge, where the one of their kind tells that they did.
+_OWN_KIND = "_OWN_KIND"
+_DELETE = KINDS.index("-D")
 
 
 def change_mode(snapshot: Snapshot, mode: str) -> str:
@@ -151,37 +162,55 @@ def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Exp
         snapshot: Whose schema the rows have.
         start: Exclusive.
         end: Inclusive.
-        mode: `"delta"`: data files that appends added; `"changelog"`: changelog files; or `STREAMED`.
+        mode: `"delta"`: data files that appends added; `"changelog"`: changelog files; or `STREAMED`: also those of
+            rows that wait for a compaction to give them a bucket, which followers are never told of otherwise.
         where: Unused for skipping: changes are few, and a change that does not match may undo one that does.
 
     Raises:
         NotFound: A snapshot of the range has expired.
     """
-    documents = map_parallel(lambda number: _document(snapshot, number, mode), range(start + 1, end + 1))
-    lists = [name for document in documents if (name := _list_of(document, mode)) is not None]
+    documents = documents_between(snapshot, start, end, mode)
+    kinds = ("APPEND", "OVERWRITE") if mode == STREAMED and _adds_overwrites(snapshot.schema) else ("APPEND",)
+    lists = [name for document in documents if (name := _list_of(document, mode, kinds)) is not None]
     if is_data_evolution(snapshot):
-        plan = plan_files(snapshot, _written(snapshot, lists, apart=mode == STREAMED), None, None)
+        plan = plan_files(snapshot, _written(snapshot, lists, mode), None, None)
         # Columns that were not written are null, whatever the table says of them.
         return replace(plan, schema=Struct(tuple(replace(f, nullable=True) for f in plan.schema.fields)))
-    entries = _added(scan_entries(snapshot.store, lists)) if lists else SCANNED_ENTRIES.empty_table()
+    entries = _added(scan_entries(snapshot.store, lists), mode) if lists else SCANNED_ENTRIES.empty_table()
     return plan_files(snapshot, unmerged(snapshot, entries), None, None)
 
 
-def _added(entries: pa.Table) -> pa.Table:
-    # As streaming readers: of tables whose batches wait for a compaction, files of level 0, too.
-    return entries.filter(pc.and_(pc.equal(entries["kind"], 0), pc.not_equal(entries["bucket"], _POSTPONED)))
+def _added(entries: pa.Table, mode: str) -> pa.Table:
+    """Of tables whose batches wait for a compaction, files of level 0, too.
+
+    Rows that wait for a bucket are for those who follow a table without a changelog alone (`DataTableStreamScan`:
+    `onlyReadRealBuckets` where it makes one): the compaction that gives them one is no append.
+    """
+    entries = entries.filter(pc.equal(entries["kind"], 0))
+    return entries if mode == STREAMED else entries.filter(pc.not_equal(entries["bucket"], o.POSTPONE_BUCKET))
 
 
-def _written(snapshot: Snapshot, lists: Sequence[str], *, apart: bool) -> Selection:
+def _adds_overwrites(schema: TableSchema) -> bool:
+    """Whether what overwrites added is new to followers, as what appends added is (`AppendOnlyFileStoreTable`)."""
+    return not schema.primary_keys and o.STREAMING_READ_APPEND_OVERWRITE.get(schema.options)
+
+
+def _written(snapshot: Snapshot, lists: Sequence[str], mode: str) -> Selection:
     """The files of columns of rows, together or those of each snapshot apart.
 
     Batches merge what the whole range says of a row (`IncrementalDeltaStartingScanner` makes its splits of all files),
     streams go snapshot by snapshot (`DeltaFollowUpScanner`). Columns that no file has are null in both.
     """
-    added = map_parallel(lambda name: _added(scan_entries(snapshot.store, [name])), lists)
+    added = map_parallel(lambda name: _added(scan_entries(snapshot.store, [name]), mode), lists)
     entries = pa.concat_tables([SCANNED_ENTRIES.empty_table(), *added])
+    apart = mode == STREAMED
     batches = np.repeat(np.arange(len(added)), [each.num_rows for each in added]) if apart else None
     return replace(unmerged(snapshot, entries), batches=batches)
+
+
+def documents_between(snapshot: Snapshot, start: int, end: int, mode: str) -> list[SnapshotDocument]:
+    """The snapshots of a range; arguments and errors as of `plan_changes`."""
+    return list(map_parallel(lambda number: _document(snapshot, number, mode), range(start + 1, end + 1)))
 
 
 def _document(snapshot: Snapshot, number: int, mode: str) -> SnapshotDocument:
@@ -192,11 +221,59 @@ def _document(snapshot: Snapshot, number: int, mode: str) -> SnapshotDocument:
     return found
 
 
-def _list_of(document: SnapshotDocument, mode: str) -> str | None:
+def _list_of(document: SnapshotDocument, mode: str, kinds: Sequence[str]) -> str | None:
     """ "delta takes only APPEND snapshots' added files"."""
     if mode == "changelog":
         return document.changelog_manifest_list
-    return document.delta_manifest_list if document.commit_kind == "APPEND" else None
+    return document.delta_manifest_list if document.commit_kind in kinds else None
+
+
+def plan_waiting(snapshot: Snapshot) -> ScanPlan:
+    """The rows of a state that wait for a bucket, unmerged, each with its kind (`MergeFileSplitRead.createReader`)."""
+    entries = snapshot.entries
+    return plan_files(
+        snapshot, unmerged(snapshot, entries.filter(pc.equal(entries["bucket"], o.POSTPONE_BUCKET))), None, None
+    )
+
+
+def plan_overwrite(snapshot: Snapshot, number: int) -> tuple[ScanPlan, ScanPlan]:
+    """The rows of the files that an overwrite removed, as ones that went, and of those that it added; merged by key.
+
+    Specification: `SnapshotReaderImpl.readChanges`, `IncrementalChangelogReadProvider`. Rows that were deleted by
+    vectors are left out: Java, which reads none here, lets them go a second time.
+
+    Args:
+        snapshot: Whose schema the rows have.
+        number: The overwrite's.
+
+    Raises:
+        NotFound: The snapshot has expired, or the one before it, and with that the files.
+    """
+    before, after = snapshot.state(number - 1), snapshot.state(number)
+    assert after.document is not None
+    entries = scan_entries(snapshot.store, [after.document.delta_manifest_list])
+    removed, added = (entries.filter(pc.equal(entries["kind"], kind)) for kind in (1, 0))
+    went, came = (
+        plan_entries(as_streams_see(replace(state, schema=snapshot.schema)), _without(own, other))
+        for state, own, other in ((before, removed, added), (after, added, removed))
+    )
+    return replace(went, parts=tuple(_gone(part) for part in went.parts)), came
+
+
+def _without(entries: pa.Table, others: pa.Table) -> pa.Table:
+    """Files that are not among others: what came and went at once is as it was."""
+    return entries.filter(pc.invert(pc.is_in(entries["file_name"], value_set=others["file_name"].combine_chunks())))
+
+
+def _gone(part: ScanPart) -> ScanPart:
+    """A part whose rows tell that they went (`ReverseReader`), and merge by what they told when they came."""
+    own = next(c for c in part.output if c.name == KIND)
+    others = tuple(c for c in part.output if c is not own)
+    gone = OutputColumn(KIND, t.BYTE, False, Literal(_DELETE, t.BYTE))
+    if part.merge is None:
+        return replace(part, output=(*others, gone))
+    output = (*others, replace(own, name=_OWN_KIND), gone)
+    return replace(part, output=output, merge=replace(part.merge, kind=_OWN_KIND))
 
 
 def plan_difference(snapshot: Snapshot, start: Snapshot, end: Snapshot) -> tuple[ScanPlan, ScanPlan]:

@@ -19,14 +19,12 @@ from alluvium.paimon.files.partitions import Partitions, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.terms.options import POSTPONE_BUCKET
 from alluvium.paimon.terms.spec import ROW_ID
 from alluvium.paimon.view.buckets import in_bucket, keeps_buckets, wanted_hash
 from alluvium.paimon.view.merge import FIRST_ROW, GROUP, merge_engine
 from alluvium.paimon.view.sections import Sections, number_sections
 from alluvium.paimon.view.stats import EntryStatistics
-
-#: Bucket of rows that wait for a compaction to distribute them: "invisible to batch reads".
-_POSTPONED = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +60,22 @@ class Selection:
 
 
 def visible_entries(snapshot: Snapshot) -> pa.Table:
-    """The files that batch readers see.
+    """The files that readers of the state see.
 
     Specification: "Deletion vectors on, or merge-engine first-row: batch reads use only level>0 files".
     """
     entries = snapshot.entries
-    entries = entries.filter(pc.not_equal(entries["bucket"], _POSTPONED))
-    if snapshot.schema.primary_keys and not merges_on_read(snapshot):
-        entries = entries.filter(pc.greater(entries["level"], 0))
-    return entries
+    entries = entries.filter(pc.not_equal(entries["bucket"], POSTPONE_BUCKET))
+    lowest = snapshot.lowest_level
+    if lowest is None:
+        lowest = 1 if snapshot.schema.primary_keys and not merges_on_read(snapshot) else 0
+    return entries.filter(pc.greater_equal(entries["level"], lowest)) if lowest else entries
 
 
 def merges_on_read(snapshot: Snapshot) -> bool:
     """Whether rows of a table with a primary key merge while reading."""
+    if snapshot.lowest_level is not None:
+        return bool(snapshot.schema.primary_keys)
     return shows_new(snapshot.schema)
 
 
@@ -89,7 +90,7 @@ def shows_new(schema: TableSchema) -> bool:
 
 def hidden(schema: TableSchema, entries: pa.Table) -> pa.Table:
     """Of files of keys those whose rows readers see after a compaction only: they wait for it, or are new."""
-    waits, new = pc.equal(entries["bucket"], _POSTPONED), pc.equal(entries["level"], 0)
+    waits, new = pc.equal(entries["bucket"], POSTPONE_BUCKET), pc.equal(entries["level"], 0)
     return entries.filter(waits if shows_new(schema) else pc.or_(waits, new))
 
 
@@ -107,6 +108,19 @@ def with_new_rows(snapshot: Snapshot) -> Snapshot:
     # What else was computed of the other view is not true of this one.
     loaded: dict[object, pa.Table | TableSchema | Snapshot] = {"entries": snapshot.entries}
     return replace(snapshot, schema=schema, asked={**snapshot.asked, **shown}, _loaded=loaded)
+
+
+def as_streams_see(snapshot: Snapshot, lowest_level: int = 0) -> Snapshot:
+    """The state with the rows of keys that batch readers are shown by a compaction only.
+
+    Not by an option: the merge engine `first-row` has none, and what a user sets is about batches.
+
+    Args:
+        snapshot: The state.
+        lowest_level: Of the levels whose files count.
+    """
+    # What else was computed of the other view is not true of this one.
+    return replace(snapshot, lowest_level=lowest_level if snapshot.schema.primary_keys else None, _loaded={})
 
 
 def is_data_evolution(snapshot: Snapshot) -> bool:

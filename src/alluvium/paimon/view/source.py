@@ -13,7 +13,7 @@ from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import tracks_rows
 from alluvium.paimon.terms.spec import ROW_ID
-from alluvium.paimon.view.changes import plan_changes, plan_difference
+from alluvium.paimon.view.changes import plan_changes, plan_difference, plan_overwrite, plan_waiting
 from alluvium.paimon.view.merge import KIND, SEQUENCE, keep_deletes
 from alluvium.paimon.view.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.view.selection import visible_entries
@@ -23,11 +23,13 @@ from alluvium.schema.types import Field, Struct
 from alluvium.storage.locating import locating
 
 #: Views: the rows; the rows with their kinds, deletions too; what needs no merge; rows with their ids; the changes of a
-#: range; and what only its first state, or its last, has.
+#: range; and what only its first state, or its last, has. For followers: the rows that wait for a bucket; and those
+#: that went with an overwrite, or came with it.
 ROWS, AUDIT, OPTIMIZED, TRACKING, CHANGES = "rows", "audit_log", "ro", "row_tracking", "changes"
 DIFF_BEFORE, DIFF_AFTER = "diff_before", "diff_after"
+WAITING, WENT, CAME = "waiting", "went", "came"
 #: Views that have the rows' kinds before the table's columns, and those that have more behind them.
-_BEFORE = (AUDIT, CHANGES, DIFF_BEFORE, DIFF_AFTER)
+_BEFORE = (AUDIT, CHANGES, DIFF_BEFORE, DIFF_AFTER, WAITING, WENT, CAME)
 _BEHIND = {TRACKING: (ROW_ID, SEQUENCE)}
 
 
@@ -53,7 +55,7 @@ class View:
     Attributes:
         name: One of the above.
         start: Of a range: the snapshot that comes before it.
-        end: The last one.
+        end: The last one; or the overwrite.
         mode: Of changes: `"delta"`, `"changelog"`.
     """
 
@@ -86,14 +88,15 @@ class PaimonSource:
         s, v = self.snapshot, self.view
         commit = "" if s.document is None else f"{s.document.id}.{s.document.commit_user}.{s.document.time_millis}"
         options = ";".join(f"{key}={value}" for key, value in sorted(s.asked.items()))
-        view = f"{v.name}.{v.start}.{v.end}.{v.mode}"
+        # A state as streams see it has other rows than it has for batches.
+        view = f"{v.name}.{v.start}.{v.end}.{v.mode}.{'' if s.lowest_level is None else s.lowest_level}"
         return (s.store.url, "" if s.version is None else str(s.version), s.branch, commit, str(s.schema.id), options,
                 s.time_zone, view, "pinned" if self.is_pinned else "", "exact" if self.is_exact else "")  # fmt: skip
 
     @property
     def is_pinned(self) -> bool:
         """Whether somebody has asked for just this state, whatever becomes of the table."""
-        return not self.snapshot.at.is_latest or self.view.name in (CHANGES, DIFF_BEFORE, DIFF_AFTER)
+        return not self.snapshot.at.is_latest or self.view.name in (CHANGES, DIFF_BEFORE, DIFF_AFTER, WENT, CAME)
 
     @property
     def size_bytes(self) -> int:
@@ -125,6 +128,11 @@ class PaimonSource:
         if view.name in (DIFF_BEFORE, DIFF_AFTER):
             both = plan_difference(snapshot, snapshot.state(view.start), snapshot.state(view.end))
             return both[0] if view.name == DIFF_BEFORE else both[1]
+        if view.name in (WENT, CAME):
+            both = plan_overwrite(snapshot, view.end)
+            return both[0] if view.name == WENT else both[1]
+        if view.name == WAITING:
+            return plan_waiting(snapshot)
         if view.name == OPTIMIZED:
             return plan_read_optimized(snapshot)
         if view.name == TRACKING and not tracks_rows(snapshot.schema.options):

@@ -1,9 +1,15 @@
-"""Settings by which a session reads the text of a condition: what it means is theirs to say."""
+"""By what a session reads the text of a condition: its settings, and the functions that it knows by name."""
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from collections.abc import Iterable
+from itertools import pairwise
 
+from pyspark.sql import SparkSession
+from pyspark.sql.catalog import Function
+
+from alluvium.expr.sql.sql_tokens import SUBSTITUTION, UnreadableText, read_tokens
+from alluvium.spark.jvm.expression_classes import PACKAGE
 from alluvium.spark.sessions.session import time_zone
 
 ZONE = "spark.sql.session.timeZone"
@@ -18,10 +24,42 @@ _USUAL: dict[str, tuple[str, ...]] = {
 }
 
 
-def reading_zone(spark: SparkSession) -> str | None:
-    """The zone in which the session reads texts; None where its settings make other things of them than we do."""
+def reading_zone(spark: SparkSession, texts: Iterable[str]) -> str | None:
+    """The zone in which the session reads texts; None where it makes something else of one than we do.
+
+    By its settings; by variables, in whose place Spark puts their values before it reads (`${name}`); or because a
+    function that a text calls is not Spark's own, whatever our reader makes of the name.
+    """
     # All at once: over Connect each question is a round trip.
     said = spark.conf.getAll
     if not all(name not in said or said[name].casefold() in usual for name, usual in _USUAL.items()):
         return None
-    return said.get(ZONE) or time_zone(spark)
+    known = tuple(texts)
+    if any(SUBSTITUTION in text for text in known):
+        return None
+    try:
+        called = frozenset(name for text in known for name in _called(text))
+    except UnreadableText:
+        return None
+    return (said.get(ZONE) or time_zone(spark)) if foreign_function(spark, called) is None else None
+
+
+def _called(text: str) -> Iterable[str]:
+    """What stands before a bracket, in lower case: functions, and words such as `in`, which are Spark's own, too."""
+    return (
+        word.name.casefold() for word, follower in pairwise(read_tokens(text)) if follower.text == "(" and word.is_name
+    )
+
+
+def foreign_function(spark: SparkSession, called: frozenset[str]) -> str | None:
+    """Which of some names means a function that is not Spark's own; None: none of them."""
+    if not called:
+        return None
+    listed = spark.catalog.listFunctions(pattern="|".join(sorted(called)))
+    others = sorted({f.name for f in listed if not _is_sparks(f) and f.name.casefold() in called})
+    # Where several functions have a name, it depends on the version of Spark which of them is meant.
+    return next((name for name in others if not _is_sparks(spark.catalog.getFunction(name))), None)
+
+
+def _is_sparks(function: Function) -> bool:
+    return str(function.className).startswith(PACKAGE)

@@ -188,7 +188,7 @@ def text_condition(
 
 
 def _server_condition(spark: SparkSession, sql: str, schema: Struct, what: str, *, is_steady: bool) -> Expression:
-    zone, problem = reading_zone(spark), None
+    zone, problem = reading_zone(spark, (sql,)), None
     found: Expression = Unknown(sql)
     if zone is not None:
         try:

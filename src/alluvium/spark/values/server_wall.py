@@ -12,15 +12,14 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.catalog import Function
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.row_functions import JOB, ROW
 from alluvium.expr.sql.sql_tokens import read_tokens
-from alluvium.spark.jvm.expression_classes import PACKAGE
 from alluvium.spark.scan.connect_lane.explained import analysed_tree, is_over_rows
+from alluvium.spark.sessions.readings import foreign_function
 
 #: How Spark prints a variable of the session.
 _VARIABLE = "variablereference("
@@ -52,20 +51,6 @@ def ensure_read_as_written(rows: DataFrame, texts: Sequence[str]) -> None:
         raise unknown("more than one row", texts)
     if (foreign := foreign_function(session, called_functions(texts))) is not None:
         raise unknown(f"a function {foreign}() that is not Spark's own", texts)
-
-
-def foreign_function(spark: SparkSession, called: frozenset[str]) -> str | None:
-    """Which of some names means a function that is not Spark's own; None: none of them."""
-    if not called:
-        return None
-    listed = spark.catalog.listFunctions(pattern="|".join(sorted(called)))
-    others = sorted({f.name for f in listed if not _is_sparks(f) and f.name.casefold() in called})
-    # Where several functions have a name, it depends on the version of Spark which of them is meant.
-    return next((name for name in others if not _is_sparks(spark.catalog.getFunction(name))), None)
-
-
-def _is_sparks(function: Function) -> bool:
-    return str(function.className).startswith(PACKAGE)
 
 
 def called_functions(texts: Iterable[str]) -> frozenset[str]:

@@ -55,7 +55,8 @@ def read_rows(reading: Reading, snapshot: Snapshot, choice: LaneChoice) -> DataF
         return narrowed(read_changes(spark, snapshot, *change_bounds(options, zone), choice), where, columns)
     with_ids = parse_flag(options.get("rowIds"), "rowIds")
     schema = _ensure_row_ids(snapshot, choice) if with_ids else snapshot.config.schema
-    is_text = isinstance(where, str) and reading_zone(spark) is not None
+    # What Spark itself filters by it reads itself.
+    is_text = isinstance(where, str) and reading_zone(spark, () if choice.lane == "native" else (where,)) is not None
     predicate = parse_predicate(str(where), schema, zone) if is_text else None
     names = None if columns is None else resolve_columns(columns, schema.names)
     if choice.lane == "python":

@@ -90,7 +90,7 @@ class PlannedScan(LogicalPlan):
 
     def _zone(self) -> str | None:
         """In which the server would read the filters now; None: it would not read them as we do."""
-        return reading_zone(self.table.spark) if self.filters else None
+        return reading_zone(self.table.spark, self.filters) if self.filters else None
 
     def choose(self) -> ScanPlan:
         """The files, by the log alone."""

@@ -1,0 +1,76 @@
+"""Texts of conditions mean what the server makes of them: variables in them, and functions of the caller's by the names
+of Spark's own, which stand before these in some versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from templates import copy_of
+
+import alluvium
+from alluvium import DeltaTable
+
+pytestmark = pytest.mark.connect
+
+#: Functions that are true of one row alone, where they are the ones that are meant.
+OWN: dict[str, tuple[Callable[..., object], str]] = {
+    "upper": (lambda p: "A1" if p == "b1" else "no", "string"),
+    "ucase": (lambda p: "A1" if p == "b1" else "no", "string"),
+    "startswith": (lambda p, start: p == "b1", "boolean"),
+    "left": (lambda p, count: "a" if p == "b1" else "z", "string"),
+    "nvl": (lambda p, other: "a1" if p == "b1" else "z", "string"),
+    "len": (lambda p: 2 if p == "b1" else 0, "int"),
+    "year": (lambda day: 2024 if day.year == 2023 else 1, "int"),
+    "isnull": (lambda p: p == "b1", "boolean"),
+}
+CONDITIONS = [
+    "p = '${my.p}'", "p <> '${my.p}'", "id > 1 and p in ('${my.p}', 'b1')",
+    "upper(p) = 'A1'", "`upper`(p) = 'A1'", "ucase(p) = 'A1'", "startswith(p, 'a')", "left(p, 1) = 'a'", "nvl(p, 'x') = 'a1'",
+    "len(p) = 2", "year(day) = 2024", "isnull(p)",
+]  # fmt: skip
+DAYS = pa.array([19_000, 19_400, 19_800, 19_900], pa.int32()).cast(pa.date32())
+ROWS = pa.table({"id": [1, 2, 3, 4], "p": ["a1", "b1", "c1", "a1"], "day": DAYS})
+
+
+@pytest.fixture(scope="module")
+def session(connect: SparkSession) -> Iterator[SparkSession]:
+    connect.conf.set("my.p", "a1")
+    for name, (function, kind) in OWN.items():
+        connect.udf.register(name, function, kind)
+    yield connect
+    connect.conf.unset("my.p")
+    for name in OWN:
+        connect.sql(f"DROP TEMPORARY FUNCTION `{name}`")
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    copy_of((__name__,), str(tmp_path / "t"), lambda new: alluvium.write(ROWS, new, partition_by=["p"]))
+    return str(tmp_path / "t")
+
+
+def ids(df: DataFrame) -> list[int]:
+    return sorted(row["id"] for row in df.select("id").collect())
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_rows_are_those_that_sparks_own_filter_finds(session: SparkSession, url: str, text: str) -> None:
+    found = ids(session.createDataFrame(ROWS).where(text))
+    table = DeltaTable.forPath(session, url)
+    assert ids(alluvium.read(session, url).where(text)) == found
+    assert ids(alluvium.read(session, url, where=text)) == found
+    table.update(text, {"id": "id + 10"})
+    changed = [n + 10 if n in found else n for n in (1, 2, 3, 4)]
+    assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == sorted(changed)
+    table.restoreToVersion(0)
+    table.delete(text)
+    left = sorted({1, 2, 3, 4} - {*found})
+    assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == left
+    table.restoreToVersion(0)
+    alluvium.write(alluvium.read(session, url).where("false"), url, mode="overwrite", replaceWhere=text)
+    assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == left
