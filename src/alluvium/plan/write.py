@@ -210,6 +210,7 @@ class KeyedRows:
             `KeyMerge.kind` has it.
         waits: Whether rows are written as they come, for a later job to merge and to put in order.
         is_numbered: Whether rows bring their kinds and their numbers with them.
+        is_ordered: Whether rows bring numbers that say in which order they came, and nothing of their kinds.
     """
 
     merge: KeyMerge
@@ -226,6 +227,7 @@ class KeyedRows:
     kind_column: str | None = None
     waits: bool = False
     is_numbered: bool = False
+    is_ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
