@@ -78,7 +78,8 @@ def ensure_keyed_writable(schema: TableSchema) -> None:
 
     Raises:
         InvalidRequest: As of `time_column`, or `"invalid-table-option"`: options contradict each other.
-        UnsupportedFeature: `"unsupported-option"`, `"unsupported-type"`, `"unsupported-aggregate"`, or as of `key_merge`.
+        UnsupportedFeature: `"unsupported-option"`, `"unsupported-type"`, `"unsupported-aggregate"`, or as of
+            `key_merge`.
     """
     options = schema.options
     bucket = o.BUCKET.get(options)
@@ -101,8 +102,8 @@ def ensure_keyed_writable(schema: TableSchema) -> None:
 def _ensure_merging(schema: TableSchema, merge: KeyMerge) -> None:
     """Refuses what could be written, and nobody could merge from the second row of a key on.
 
-    Specification: `FieldAggregatorFactory`, `AggregateMergeFunction.Factory`: Java makes such tables, and its writers refuse
-    the first row.
+    Specification: `FieldAggregatorFactory`, `AggregateMergeFunction.Factory`: Java makes such tables, and its writers
+    refuse the first row.
     """
     for rule in merge.rules:
         column = schema.find(rule.column)
