@@ -79,6 +79,7 @@ class Derived:
             no further. None: `sql` is no SQL but the value itself, as text.
         is_constant: Whether the expression names no column. Constants are filled in first, for the others to see.
         check: What must hold where the data does bring the column; None leaves the data its own way.
+        fills_nulls: Whether it is the value, too, where the data brings the column and null in it. Only constants do.
     """
 
     column: str
@@ -86,6 +87,7 @@ class Derived:
     table_sql: str | None = None
     is_constant: bool = False
     check: Check | None = None
+    fills_nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
