@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -31,6 +32,14 @@ def test_what_is_brought_is_not_made(brought: tuple[bool, bool, bool]) -> None:
     assert found.numbered == ((ALWAYS,) if m else (ALWAYS, BY_DEFAULT))
     # What the table computes itself needs no check; what comes does.
     assert found.checks == ((OWN, OF_G) if g else (OWN,))
+
+
+def test_constants_in_place_of_nulls_are_for_columns_that_come() -> None:
+    filling = replace(CONSTANT, fills_nulls=True)
+    plan = replace(PLAN, derived=(COMPUTED, filling))
+    for names, constants, filled in ((("a", "p"), (filling,), ()), (("a", "p", "C"), (), (filling,))):
+        found = lacking(plan, SCHEMA, names)
+        assert (found.constants, found.filled) == (constants, filled)
 
 
 def test_numbers_that_only_the_table_makes() -> None:

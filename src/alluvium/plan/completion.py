@@ -20,12 +20,14 @@ class Lacking:
         numbered: Columns of numbers.
         computed: Columns that are computed of the others.
         checks: What must hold of the complete rows.
+        filled: Columns that come, whose nulls become one value.
     """
 
     constants: tuple[Derived, ...]
     numbered: tuple[Numbered, ...]
     computed: tuple[Derived, ...]
     checks: tuple[Check, ...]
+    filled: tuple[Derived, ...] = ()
 
     @property
     def derived(self) -> tuple[Derived, ...]:
@@ -59,6 +61,7 @@ def lacking(plan: WritePlan, schema: Struct, columns: Collection[str], *, may_la
         tuple(n for n in plan.numbered if n.column.casefold() not in brought),
         tuple(d for d in derived if not d.is_constant),
         plan.checks + own + length_checks(schema),
+        tuple(d for d in plan.derived if d.fills_nulls and d.column not in missing),
     )
 
 

@@ -79,6 +79,7 @@ class Derived:
             no further. None: `sql` is no SQL but the value itself, as text.
         is_constant: Whether the expression names no column. Constants are filled in first, for the others to see.
         check: What must hold where the data does bring the column; None leaves the data its own way.
+        fills_nulls: Whether it is the value, too, where the data brings the column and null in it. Only constants do.
     """
 
     column: str
@@ -86,6 +87,7 @@ class Derived:
     table_sql: str | None = None
     is_constant: bool = False
     check: Check | None = None
+    fills_nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,7 @@ class KeyedRows:
             `KeyMerge.kind` has it.
         waits: Whether rows are written as they come, for a later job to merge and to put in order.
         is_numbered: Whether rows bring their kinds and their numbers with them.
+        is_ordered: Whether rows bring numbers that say in which order they came, and nothing of their kinds.
     """
 
     merge: KeyMerge
@@ -226,6 +229,7 @@ class KeyedRows:
     kind_column: str | None = None
     waits: bool = False
     is_numbered: bool = False
+    is_ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _BROADCAST = 1 << 20
 
 
 def in_buckets(rows: DataFrame, plan: WritePlan, assigned: AssignedBuckets) -> tuple[DataFrame, WritePlan, pa.Table]:
-    """The rows with their buckets as a column, the plan that knows it, and which hash is in which bucket.
+    """The rows with their buckets and numbers as columns, the plan that knows it, and which hash is in which bucket.
 
     Args:
         rows: They have the plan's columns.
@@ -38,7 +38,10 @@ def in_buckets(rows: DataFrame, plan: WritePlan, assigned: AssignedBuckets) -> t
     assert plan.keyed is not None, "rows of keys are assigned to buckets"
     spark, parts = rows.sparkSession, list(plan.partition_by)
     number = unused_name(HASH_COLUMN, rows.columns)
-    hashed = rows.withColumn(number, hash_of(spark, assigned.columns))
+    # Behind the join nobody knows any more which row of a key came last: an exchange leaves them in any order, and the
+    # optimizer takes away sorts below one.
+    ordered = rows.withColumn(plan.keyed.number, sf.monotonically_increasing_id())
+    hashed = ordered.withColumn(number, hash_of(spark, assigned.columns))
     types = {f.name: f.type for f in plan.schema.fields}
     schema = Struct((*(Field(name, types[name]) for name in parts), Field(HASH_COLUMN, t.INTEGER)))
     wanted = hashed.select(*map(quote, parts), sf.col(number).alias(HASH_COLUMN)).distinct()
@@ -56,5 +59,5 @@ def in_buckets(rows: DataFrame, plan: WritePlan, assigned: AssignedBuckets) -> t
     bucket = unused_name(BUCKET_COLUMN, hashed.columns)
     lost = sf.raise_error(sf.lit("the rows are others each time that they are computed")).cast("int")
     placed = hashed.join(known, sql_column(condition), "left").withColumn(bucket, sf.coalesce(sf.col(names[-1]), lost))
-    keyed = replace(plan.keyed, bucket=bucket)
+    keyed = replace(plan.keyed, bucket=bucket, is_ordered=True)
     return placed.drop(number, *names), replace(plan, keyed=keyed, assigned=None), told

@@ -109,7 +109,7 @@ def with_kinds(rows: DataFrame, keyed: KeyedRows) -> DataFrame:
 def _together(rows: DataFrame, directories: Sequence[str], keyed: KeyedRows) -> DataFrame:
     """The rows of a bucket in one task, with numbers in the order in which they came."""
     placed = rows.select(*placed_columns(rows, directories))
-    if not keyed.is_numbered:
+    if not keyed.is_numbered and not keyed.is_ordered:
         placed = placed.select("*", sf.monotonically_increasing_id().alias(keyed.number))
     return placed.repartition(*(sf.col(quote(name)) for name in directories))
 

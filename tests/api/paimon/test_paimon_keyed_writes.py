@@ -301,3 +301,40 @@ def test_dynamic_buckets_and_a_full_compaction_of_them(spark, url: str) -> None:
     assert len(rows(url)) == 45 and (20, "0", "last", 1) in rows(url)
     alluvium.write(df.where("k < 4"), url, mode="overwrite", format="paimon", partitionOverwriteMode="dynamic")
     assert rows(url, "k") == [(0,), (1,), (2,), (3,)]
+
+
+def test_the_last_row_of_a_key_stays_however_buckets_are_brought_to_the_rows(
+    spark, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PaimonTable.create(url, SCHEMA, [], ["k"])
+    part = spark.range(0, 2000, 1, 3)
+    frames = [part.selectExpr("id as k", "'' as p", f"'{s}' as s", "1 as n", "'' as kind") for s in ("a", "c", "b")]
+    df = frames[0].union(frames[1]).union(frames[2])
+    # As with more keys than a task is told of, and more rows than an exchange sorts in memory.
+    monkeypatch.setattr("alluvium.spark.assigned._BROADCAST", 10)
+    conf = spark.sparkContext._jsc.sc().conf()
+    spill, broadcast = "spark.shuffle.spill.numElementsForceSpillThreshold", "spark.sql.autoBroadcastJoinThreshold"
+    conf.set(spill, "100")
+    spark.conf.set(broadcast, "-1")
+    try:
+        alluvium.write(df, url, mode="append", format="paimon")
+    finally:
+        conf.remove(spill)
+        spark.conf.unset(broadcast)
+    assert rows(url, "k", "s") == sorted(((k, "b") for k in range(2000)), key=repr)
+
+
+def test_the_order_of_a_frame_tells_which_row_of_a_key_is_last(spark, url: str) -> None:
+    # The optimizer would take the sort away below the join that finds dynamic buckets.
+    PaimonTable.create(url, SCHEMA, [], ["k"])
+    df = spark.range(0, 100, 1, 1).selectExpr(
+        "id % 2 as k", "'' as p", "cast(id as string) as s", "1 as n", "'' as kind"
+    )
+    alluvium.write(df.orderBy(df.s.cast("int").desc()), url, mode="append", format="paimon")
+    assert rows(url, "k", "s") == [(0, "0"), (1, "1")]
+    table_in, columns = url + "2", "k long, p string, s string, n int, kind string"
+    PaimonTable.create(table_in, SCHEMA, [], ["k"], {"changelog-producer": "input"})
+    told = spark.createDataFrame([(1, "", s, n, "") for n, s in enumerate("dbca")], columns).orderBy("s")
+    alluvium.write(told, table_in, mode="append", format="paimon")
+    log = alluvium.open(table_in).changes(0, 1, mode="changelog").to_pylist()
+    assert ([row["s"] for row in log], rows(table_in, "s")) == (["a", "b", "c", "d"], [("d",)])

@@ -411,10 +411,32 @@ def test_defaults_and_lengths(spark, url: str) -> None:
     alluvium.write(spark.createDataFrame([(1,)], "k int"), url, mode="append", format="paimon")
     alluvium.write(spark.createDataFrame([(2, None)], "k int, s string"), url, mode="append", format="paimon")
     day, number = dt.date(2024, 1, 2), Decimal("1.50")
-    assert rows(url) == [(1, "it's", day, number), (2, None, day, number)]
+    # As in Java a null that comes is the default, too.
+    assert rows(url) == [(1, "it's", day, number), (2, "it's", day, number)]
     with pytest.raises(InvalidRequest) as caught:
         alluvium.write(spark.createDataFrame([(3, "äöüß!")], "k int, s string"), url, mode="append", format="paimon")
     assert caught.value.code == "text-too-long"
+
+
+@pytest.mark.parametrize("engine", ["deduplicate", "partial-update"])
+def test_nulls_of_keyed_rows_become_defaults(spark, url: str, engine: str) -> None:
+    """`TableWriteImpl.writeAndReturn`: "checkNullability", then "wrapDefaultValue"."""
+    fields = [
+        DataField(0, "k", parse_type("INT NOT NULL")),
+        DataField(0, "v", parse_type("INT"), default="5"),
+        DataField(0, "n", parse_type("INT NOT NULL"), default="6"),
+    ]
+    table = PaimonTable.create(url, fields, primary_keys=["k"], options={"bucket": "1", "merge-engine": engine})
+    columns = "k int, v int, n int"
+    for brought in ([(1, None, 1), (2, 7, 1)], [(2, None, 1)]):
+        alluvium.write(spark.createDataFrame(brought, columns), url, mode="append", format="paimon")
+    assert rows(url) == [(1, 5, 1), (2, 5, 1)]
+    table.update("k = 1", {"v": "8"})
+    table.update("k = 1", {"v": "null"})
+    assert rows(url) == [(1, 5, 1), (2, 5, 1)]
+    with pytest.raises(InvalidRequest) as caught:
+        alluvium.write(spark.createDataFrame([(3, 1, None)], columns), url, mode="append", format="paimon")
+    assert caught.value.code == "not-null-violated"
 
 
 def test_changed_bucket_counts(spark, url: str) -> None:

@@ -15,6 +15,7 @@ import alluvium
 from alluvium.errors import AlluviumError, CommitConflict, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.schema import DataField, parse_type
 from alluvium.paimon.view.scan import plan_read_optimized
 from alluvium.paimon.write.keyed import ensure_rows_change
 from alluvium.plan.changes import ReadScope, Replace
@@ -126,6 +127,46 @@ def test_what_a_table_asks_for_and_nobody_does_is_refused_by_its_name(
         append(open_target(store), [{"k": 1}])
     assert (caught.value.code, getattr(caught.value, "features", ())) == ("unsupported-option", (feature,))
     assert [info.path for info in store.list_tree("") if not info.path.startswith("schema/")] == []
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        ("sum", "STRING"),
+        ("product", "BOOLEAN"),
+        ("bool_or", "INT"),
+        ("listagg", "INT"),
+        ("listagg", "VARCHAR(3)"),
+        ("collect", "INT"),
+        ("merge_map", "STRING"),
+        ("nested_update", "STRING"),
+        ("rbm32", "INT"),
+        ("hll_sketch", "BINARY(4)"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["aggregation", "partial-update"])
+def test_rows_that_nobody_could_merge_are_not_written(tmp_path: Path, function: str, kind: str, engine: str) -> None:
+    """Java makes such a table, too, and its writer refuses the first row."""
+    options = {"bucket": "1", "merge-engine": engine, "fields.v.aggregate-function": function}
+    if engine == "partial-update":
+        options["fields.g.sequence-group"] = "v"
+    fields = [DataField(0, n, parse_type(text)) for n, text in (("k", "INT NOT NULL"), ("g", "INT"), ("v", kind))]
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, fields, (), ["k"], options)
+    store = open_store(url)
+    with pytest.raises(AlluviumError) as caught:
+        append(open_target(store), [{"k": 1}])
+    assert (caught.value.code, caught.value.column) == ("unsupported-aggregate", "v")
+    assert [info.path for info in store.list_tree("") if not info.path.startswith("schema/")] == []
+
+
+@pytest.mark.parametrize("column", ["k", "s"])
+def test_a_deletion_takes_the_row_away_or_leaves_a_column(tmp_path: Path, column: str) -> None:
+    options = {"merge-engine": "aggregation", "aggregation.remove-record-on-delete": "true"}
+    store = make(tmp_path, ["k"], **options, **{f"fields.{column}.ignore-retract": "true"})
+    with pytest.raises(AlluviumError) as caught:
+        append(open_target(store), [{"k": 1}])
+    assert (caught.value.code, caught.value.column) == ("invalid-table-option", column)
 
 
 def test_what_compacts_the_table_elsewhere_is_no_reason_to_refuse(tmp_path: Path) -> None:

@@ -42,13 +42,13 @@ def batches(rows: list[dict[str, Any]], schema: Struct, lot: random.Random) -> l
 
 @pytest.mark.parametrize("seed", range(12))
 def test_columns_are_made_in_their_order(seed: int) -> None:
-    """Constants first, then numbers, then what is computed, which sees both, and columns of the data."""
+    """Constants first, in place of nulls too, then numbers, then what is computed, which sees both, and the data."""
     lot = random.Random(seed)
     schema = struct("g bigint, a int, c int, n bigint, m bigint, t string")
     first, step = lot.choice([(1, 1), (-7, 5), (10, -3), (0, -1)])
     derived = (
         Derived("g", "a * 100 + n + c", "a * 100 + n + c"),
-        Derived("c", "3 + 4", "3 + 4", is_constant=True),
+        Derived("c", "3 + 4", "3 + 4", is_constant=True, fills_nulls=(fills := lot.random() < 0.5)),
         Derived("t", "'x'", "'x'", is_constant=True),
     )
     numbered = (Numbered("n", first, step, False), Numbered("m", 5, 2, True))
@@ -64,6 +64,7 @@ def test_columns_are_made_in_their_order(seed: int) -> None:
     expected = []
     for place, row in enumerate(rows):
         c, n = row["c"] if brings["c"] else 7, first + place * step
+        c = 7 if c is None and fills else c
         g = None if row["a"] is None or c is None else row["a"] * 100 + n + c
         m = row["m"] if brings["m"] else 5 + 2 * place
         expected.append({"g": g, "a": row["a"], "c": c, "n": n, "m": m, "t": "x"})

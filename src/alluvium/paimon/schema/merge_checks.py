@@ -16,7 +16,7 @@ _GROUP = ".sequence-group"
 #: In partial updates these need no order.
 _WITHOUT_GROUP = frozenset({"last_non_null_value"})
 #: Every aggregate function, by Paimon's name; engines know all of them. Whether a column has a type that its aggregator
-#: takes shows when rows are merged, as in Paimon.
+#: takes shows when rows are written or merged, as in Paimon.
 AGGREGATORS = frozenset({
     "sum", "product", "max", "min", "last_value",
     "last_non_null_value", "first_value", "first_non_null_value", "first_not_null_value", "listagg",

@@ -6,7 +6,7 @@ Specification: spec/paimon-format.md (e), "Key-table writer"; `org.apache.paimon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.files.key_stats import key_name, stored_key_names
 from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.schema.arrow import to_arrow
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import parse_type
@@ -32,6 +33,7 @@ from alluvium.paimon.view.merge import (
     key_merge,
     merge_engine,
 )
+from alluvium.plan.aggregates import takes
 from alluvium.plan.scan import KeyMerge, MergeRule
 from alluvium.plan.write import BUCKET_COLUMN, FIRST_COLUMN, Check, KeyedRows
 from alluvium.schema import types as t
@@ -51,6 +53,12 @@ _RETRACTABLE = frozenset({
 _ADDING = frozenset({"sum", "product", "listagg", "collect", "nested_update"})
 #: What a table may ask of whoever writes it, and nobody here does.
 _NOT_YET = (o.SNAPSHOT_ORDERING, o.PK_CLUSTERING_OVERRIDE, o.CHAIN_TABLE, o.FORCE_LOOKUP)
+#: Types that are one to Arrow with those that a function of Java's takes.
+_NOT_TAKEN: Mapping[str, tuple[str, ...]] = {
+    "merge_map": ("MULTISET",),
+    **dict.fromkeys(("rbm32", "rbm64", "hll_sketch", "theta_sketch"), ("BINARY",)),
+}
+_STRING = parse_type("STRING")
 _PER_LEVEL = ("file.format.per.level", "file.compression.per.level", "metadata.stats-mode.per.level")
 
 
@@ -69,8 +77,9 @@ def ensure_keyed_writable(schema: TableSchema) -> None:
     """Refuses tables that want more than new rows beside the old ones.
 
     Raises:
-        InvalidRequest: As of `time_column`.
-        UnsupportedFeature: `"unsupported-option"`, `"unsupported-type"`, or as of `key_merge`.
+        InvalidRequest: As of `time_column`, or `"invalid-table-option"`: options contradict each other.
+        UnsupportedFeature: `"unsupported-option"`, `"unsupported-type"`, `"unsupported-aggregate"`, or as of
+            `key_merge`.
     """
     options = schema.options
     bucket = o.BUCKET.get(options)
@@ -87,7 +96,41 @@ def ensure_keyed_writable(schema: TableSchema) -> None:
                 column=name,
                 features=(str(column.type),),
             )
-    key_merge(schema)
+    _ensure_merging(schema, key_merge(schema))
+
+
+def _ensure_merging(schema: TableSchema, merge: KeyMerge) -> None:
+    """Refuses what could be written, and nobody could merge from the second row of a key on.
+
+    Specification: `FieldAggregatorFactory`, `AggregateMergeFunction.Factory`: Java makes such tables, and its writers
+    refuse the first row.
+    """
+    for rule in merge.rules:
+        column = schema.find(rule.column)
+        if column is not None and not _is_taken(rule.function, column):
+            raise UnsupportedFeature(
+                f"the aggregate function {rule.function!r} does not merge values of type {column.type}",
+                code="unsupported-aggregate",
+                column=rule.column,
+                features=(rule.function,),
+                hint=f"{o.aggregate_function(rule.column).key} names another one",
+            )
+    both = [f.name for f in schema.fields if o.ignore_retract(f.name).get(schema.options)]
+    if both and merge.engine == AGGREGATION and merge.removes_on_delete:
+        raise InvalidRequest(
+            f"{o.AGGREGATION_REMOVE_RECORD_ON_DELETE.key} does not go with {o.ignore_retract(both[0]).key}",
+            code="invalid-table-option",
+            column=both[0],
+            hint="a deletion takes the row away, or leaves the column as it is",
+        )
+
+
+def _is_taken(function: str, column: DataField) -> bool:
+    kind = column.type.with_nullable(True)
+    if function == "listagg":
+        # Joined texts have no longest.
+        return kind == _STRING
+    return takes(function, to_arrow(kind)) and kind.root not in _NOT_TAKEN.get(function, ())
 
 
 def time_column(schema: TableSchema) -> DataField | None:

@@ -225,13 +225,14 @@ def _lengths(schema: TableSchema) -> Iterator[Check]:
 
 
 def _defaults(schema: TableSchema) -> tuple[Derived, ...]:
-    """ "defaultValue": what writers put where the rows do not have the column at all."""
+    """ "defaultValue": what writers put where the rows do not have the column, or null in it (`DefaultValueRow`)."""
+    # "checkNullability" comes first: a null that may not be is none that becomes another value.
     found = []
     for f in schema.fields:
         if f.default is not None and not isinstance(to_logical(f.type), (Array, Map, Struct)):
             quoted = len(f.default) > 1 and f.default.startswith("'") and f.default.endswith("'")
             text = f.default[1:-1] if quoted else f.default
-            found.append(Derived(f.name, text, is_constant=True))
+            found.append(Derived(f.name, text, is_constant=True, fills_nulls=f.type.nullable))
     return tuple(found)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import UnsupportedFeature
+from alluvium.plan.aggregates import takes
 from alluvium.plan.scan import MergeRule
 from alluvium.portable.merging.collections_merged import COLLECTORS, Collected
 
@@ -59,22 +60,18 @@ def aggregate_of(rule: MergeRule, values: pa.Array) -> Aggregate | None:
     if rule.function in ("last", "last_non_null"):
         return None
     kind = values.type
-    if rule.function in _CHOSEN and not (rule.function in ("min", "max") and pa.types.is_nested(kind)):
+    if not takes(rule.function, kind):
+        raise UnsupportedFeature(
+            f"the aggregate function {rule.function!r} of values of type {kind}",
+            code="unsupported-aggregate",
+            column=rule.column,
+            features=(rule.function,),
+        )
+    if rule.function in _CHOSEN:
         return Chosen(rule, values)
-    if rule.function in ("sum", "product") and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        return Numbers(rule, values)
-    if rule.function in ("sum", "product") and pa.types.is_decimal(kind):
-        return Decimals(rule, values)
-    if rule.function in ("bool_and", "bool_or") and pa.types.is_boolean(kind):
-        return Numbers(rule, values)
-    if rule.function in COLLECTORS and COLLECTORS[rule.function].takes(kind):
+    if rule.function in COLLECTORS:
         return Collected(rule, values)
-    raise UnsupportedFeature(
-        f"the aggregate function {rule.function!r} of values of type {kind}",
-        code="unsupported-aggregate",
-        column=rule.column,
-        features=(rule.function,),
-    )
+    return Decimals(rule, values) if pa.types.is_decimal(kind) else Numbers(rule, values)
 
 
 def no_retract(rule: MergeRule) -> UnsupportedFeature:

@@ -34,12 +34,10 @@ class Collector:
     """An aggregate function.
 
     Attributes:
-        takes: Whether it is for columns of a type.
         make: It itself.
         turns: Older rows come before what is there; False: they are added like newer ones.
     """
 
-    takes: Callable[[pa.DataType], bool]
     make: Make
     turns: bool = True
 
@@ -215,26 +213,17 @@ def _union(unite: Callable[[bytes, bytes], bytes]) -> Make:
     return lambda parameters, kind: (add, None)
 
 
-def _is_nested(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_list(kind) and pa.types.is_struct(kind.value_type))
-
-
-def _is_timed(kind: pa.DataType) -> bool:
-    # "ROW type must have at least 2 fields"
-    return bool(pa.types.is_map(kind) and pa.types.is_struct(kind.item_type) and kind.item_type.num_fields > 1)
-
-
 #: By Paimon's name.
 COLLECTORS: Mapping[str, Collector] = {
-    "listagg": Collector(pa.types.is_string, _listagg),
+    "listagg": Collector(_listagg),
     # `FieldCollectAgg` overrides `aggReversed`.
-    "collect": Collector(pa.types.is_list, _collect, turns=False),
-    "merge_map": Collector(pa.types.is_map, _merge_map),
-    "merge_map_with_keytime": Collector(_is_timed, _merge_map_with_keytime),
-    "nested_update": Collector(_is_nested, nested_update),
-    "nested_partial_update": Collector(_is_nested, nested_partial_update),
-    "rbm32": Collector(pa.types.is_binary, _union(unite_32)),
-    "rbm64": Collector(pa.types.is_binary, _union(unite_64)),
-    "hll_sketch": Collector(pa.types.is_binary, _union(unite_hll)),
-    "theta_sketch": Collector(pa.types.is_binary, _union(unite_theta)),
+    "collect": Collector(_collect, turns=False),
+    "merge_map": Collector(_merge_map),
+    "merge_map_with_keytime": Collector(_merge_map_with_keytime),
+    "nested_update": Collector(nested_update),
+    "nested_partial_update": Collector(nested_partial_update),
+    "rbm32": Collector(_union(unite_32)),
+    "rbm64": Collector(_union(unite_64)),
+    "hll_sketch": Collector(_union(unite_hll)),
+    "theta_sketch": Collector(_union(unite_theta)),
 }

@@ -39,6 +39,7 @@ class Completion:
         plan: How rows are written.
         columns: Where the table's columns come from.
         constants: Columns of one value, which all others see.
+        filled: Columns of the data whose nulls become one value.
         computed: Columns that are computed of the others.
         numbered: Columns of numbers.
         checks: What must hold, and as what it was understood.
@@ -49,6 +50,7 @@ class Completion:
     plan: WritePlan
     columns: Mapping[str, Fitted]
     constants: Sequence[tuple[str, Expression]]
+    filled: Sequence[tuple[str, Expression]]
     computed: Sequence[tuple[str, Expression]]
     numbered: Sequence[Numbered]
     checks: Sequence[tuple[Check, Expression]]
@@ -70,6 +72,8 @@ class Completion:
         arrays = {name: self.columns[name].of(data) for name in names}
         for name, expression in self.constants:
             arrays[name] = self._value(name, expression, arrays)
+        for name, expression in self.filled:
+            arrays[name] = pc.coalesce(arrays[name], self._value(name, expression, arrays))
         for n in self.numbered:
             arrays[n.column] = _numbers(n, self.rows, data.num_rows, self.plan.root)
         for name, expression in self.computed:
@@ -125,12 +129,12 @@ def completion(
     """
     needed = lacking(plan, table, data.names, may_lack_partitions=may_lack_partitions)
     columns = fit_columns(data, plan.schema)
-    constants, computed = (
+    constants, filled, computed = (
         [(d.column, _derivation(d, plan.schema, time_zone)) for d in some]
-        for some in (needed.constants, needed.computed)
+        for some in (needed.constants, needed.filled, needed.computed)
     )
     checks = [(c, _condition(c, plan.schema, time_zone)) for c in needed.checks]
-    return Completion(plan, columns, constants, computed, needed.numbered, checks, time_zone)
+    return Completion(plan, columns, constants, filled, computed, needed.numbered, checks, time_zone)
 
 
 def _derivation(derived: Derived, schema: Struct, time_zone: str) -> Expression:

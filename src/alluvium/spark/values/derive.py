@@ -66,6 +66,7 @@ def complete(df: DataFrame, schema: Struct, plan: WritePlan, assignment: Assignm
     rows = align(df, schema, assignment)
     # Constants first, then numbers: computed columns see both.
     rows = _with_values(rows, schema, needed.constants)
+    rows = _with_values(rows, schema, needed.filled, only_nulls=True)
     rows = with_numbers(rows, needed.numbered)
     rows = _with_values(rows, schema, needed.computed)
     completed = replace(
@@ -78,11 +79,13 @@ def complete(df: DataFrame, schema: Struct, plan: WritePlan, assignment: Assignm
     return CompleteRows(rows, completed, tuple(n.column for n in needed.numbered))
 
 
-def _with_values(rows: DataFrame, schema: Struct, derived: Sequence[Derived]) -> DataFrame:
+def _with_values(rows: DataFrame, schema: Struct, derived: Sequence[Derived], *, only_nulls: bool = False) -> DataFrame:
     if not derived:
         return rows
     try:
         values = derived_values(rows, schema, derived)
+        if only_nulls:
+            values = {n: sf.coalesce(sf.col(quote(n)), value) for n, value in values.items()}
         return analysed(rows.select(*(values[n].alias(n) if n in values else sf.col(quote(n)) for n in rows.columns)))
     except AnalysisException as error:
         raise _not_computable(error, derived) from error
