@@ -149,10 +149,10 @@ def test_snapshots_that_expired_before_a_writer_had_noted_its_commit_are_none_of
     def die(self: PaimonPort, base: Snapshot) -> None:
         raise Killed
 
-    with monkeypatch.context() as patched, pytest.raises(Killed):
+    with monkeypatch.context() as patched:
         patched.setattr(type(store), "put", put_late)
         patched.setattr(PaimonPort, "refresh", die)
-        commit(store, 7, ("job", 5))
+        pytest.raises(Killed, commit, store, 7, ("job", 5))
     for k in (30, 31):
         commit(store, k)
         expire_all_but_last(store)
