@@ -10,7 +10,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import alluvium
+from alluvium.api.names.warehouses import find_named, url_of
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.schema import SchemaChange
 
 pytestmark = pytest.mark.spark
 
@@ -159,3 +162,20 @@ def test_tables_are_made_altered_and_dropped(lake: SparkSession) -> None:
     with pytest.raises(AnalysisException):
         lake.sql("DROP DATABASE lake.other")
     lake.sql("DROP DATABASE lake.other CASCADE")
+
+
+def test_the_word_default_in_an_insert(lake: SparkSession) -> None:
+    lake.sql("CREATE TABLE lake.db.filled (k INT, v INT, s STRING)")
+    named = find_named(lake, ["lake", "db", "filled"])
+    assert named is not None
+    PaimonTable.forPath(url_of(lake, named)).alter([SchemaChange.update_column_default("v", "5")])
+    lake.sql("INSERT INTO lake.db.filled VALUES (1, DEFAULT, 'a'), (2, 7, DEFAULT)")
+    lake.sql("INSERT INTO lake.db.filled (v, k) SELECT DEFAULT, 3")
+    lake.sql("INSERT INTO lake.db.filled VALUES (4, NULL, 'd')")
+    assert rows(lake, "SELECT * FROM lake.db.filled ORDER BY k") == [
+        (1, 5, "a"),
+        (2, 7, None),
+        (3, 5, None),
+        (4, 5, "d"),
+    ]
+    lake.sql("DROP TABLE lake.db.filled")

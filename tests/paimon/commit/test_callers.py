@@ -133,7 +133,6 @@ def test_who_lets_snapshots_expire_tells_what_became_of_a_writer_that_was_killed
 def test_snapshots_that_expired_before_a_writer_had_noted_its_commit_are_none_of_it(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A slow writer beside one that keeps one snapshot."""
     commit(store, 1)
     put, refresh, slow = type(store).put, PaimonPort.refresh, [2, 1]
 
@@ -152,7 +151,8 @@ def test_snapshots_that_expired_before_a_writer_had_noted_its_commit_are_none_of
     with monkeypatch.context() as patched:
         patched.setattr(type(store), "put", put_late)
         patched.setattr(PaimonPort, "refresh", die)
-        pytest.raises(Killed, commit, store, 7, ("job", 5))
+        with pytest.raises(Killed):
+            commit(store, 7, ("job", 5))
     for k in (30, 31):
         commit(store, k)
         expire_all_but_last(store)

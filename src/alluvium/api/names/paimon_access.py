@@ -14,10 +14,11 @@ from alluvium.api.paimon.merged_schema import parse_merging
 from alluvium.api.paimon.paimon_writer import write_paimon
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
-from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.schema.types import Struct
@@ -62,6 +63,11 @@ class PaimonAccess:
         given = align(rows, Struct(tuple(wanted)), Assignment.CAST)
         return write_paimon(given, store, "Overwrite" if overwrite else "Append", (), options, DEFAULT_RETRY)
 
+    def target(self) -> PaimonTarget:
+        """The table as rows are written into it."""
+        snapshot = self._snapshot()
+        return PaimonTarget(snapshot.store, snapshot.schema, snapshot)
+
     def schema(self) -> Struct:
         """The columns."""
         return written_schema(self._table())
@@ -71,8 +77,11 @@ class PaimonAccess:
         return self._table().partition_keys
 
     def _table(self) -> TableSchema:
+        return self._snapshot().schema
+
+    def _snapshot(self) -> Snapshot:
         store = session_opener(self.spark, None)(self.url)
-        return load_snapshot(store, At(), self.branch or MAIN_BRANCH, time_zone=time_zone(self.spark)).schema
+        return load_snapshot(store, At(), self.branch or MAIN_BRANCH, time_zone=time_zone(self.spark))
 
 
 def known_paimon(spark: SparkSession, name: str) -> PaimonAccess | None:

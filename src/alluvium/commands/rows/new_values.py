@@ -9,7 +9,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.delta.features.columns.generated_columns import generation_expressions
 from alluvium.delta.features.columns.identity_columns import identities
-from alluvium.plan.ports import RowTarget
+from alluvium.plan.ports import RowTarget, Target
 from alluvium.plan.write import Derived
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.names import quote
@@ -36,7 +36,7 @@ def without_made(
     }
 
 
-def default_values(target: RowTarget, rows: DataFrame) -> dict[str, Column]:
+def default_values(target: Target, rows: DataFrame) -> dict[str, Column]:
     """What columns are where nothing is given, each of its column's type.
 
     Args:

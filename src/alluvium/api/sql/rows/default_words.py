@@ -16,13 +16,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
-from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.sql.call import Call
 from alluvium.api.sql.rows.insert_columns import InsertColumns
 from alluvium.api.sql.text.lexer import scan_tokens
 from alluvium.commands.rows.new_values import default_values
-from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest
+from alluvium.plan.ports import Target
 from alluvium.schema.types import Struct
 from alluvium.schema.walk import as_nullable
 from alluvium.spark.jvm.gateway import JavaObject
@@ -47,14 +46,14 @@ def says_default(text: str) -> bool:
 
 
 def without_default_words(
-    call: Call, query: JavaObject, access: TableAccess, columns: InsertColumns
+    call: Call, query: JavaObject, target: Target, columns: InsertColumns
 ) -> tuple[JavaObject, InsertColumns]:
     """The query with values in the place of the word DEFAULT.
 
     Args:
         call: The statement.
         query: Its rows, not resolved.
-        access: The table.
+        target: The table.
         columns: Where the query's columns go, checked.
 
     Returns:
@@ -64,12 +63,10 @@ def without_default_words(
         InvalidRequest: DEFAULT and other values stand for a column that the table computes or numbers.
         AnalysisException: DEFAULT stands within an expression.
     """
-    snapshot = access.snapshot()
-    schema = snapshot.config.schema
+    schema = target.schema
     wanted = [name for name in columns.wanted(schema) if schema.find(name) is not None]
     marks = [f"alluvium default {n} {uuid.uuid4().hex}" for n in range(len(wanted))]
     marked = _marked(call, query, wanted, marks)
-    target = DeltaTarget(access.store(), snapshot.config, snapshot)
     plan = target.plan_write(None, ())
     made = {d.column for d in plan.derived if not d.is_constant} | {n.column for n in plan.numbered}
     places = frozenset(n for n, name in enumerate(wanted) if name in made and _stands(marked, n, marks[n]))

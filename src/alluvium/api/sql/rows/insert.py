@@ -21,8 +21,10 @@ from alluvium.api.sql.rows.default_words import says_default, without_default_wo
 from alluvium.api.sql.rows.insert_columns import InsertColumns, ensure_known, named_rows, static_condition
 from alluvium.api.sql.rows.replace_criteria import ReplaceOn, replace_on
 from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import Committed
+from alluvium.plan.ports import Target
 from alluvium.schema.types import Struct
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.naming.names import quote
@@ -210,8 +212,8 @@ def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]
     schema, partition_columns = _columns_of(access)
     is_exact = str(call.spark.conf.get(_IS_EXACT)).casefold() == "true"
     columns = insert.columns.checked(schema, partition_columns, access.url, is_exact=is_exact)
-    if isinstance(access, TableAccess) and not columns.by_name and says_default(call.text):
-        query, columns = without_default_words(call, query, access, columns)
+    if not columns.by_name and says_default(call.text):
+        query, columns = without_default_words(call, query, _written_to(access), columns)
     given = call.rows(query)
     if columns.by_name and not columns.evolves:
         ensure_known(given.schema, schema, access.url)
@@ -244,6 +246,13 @@ def _ensure_required(access: TableAccess, given: Sequence[str]) -> None:
                 column=f.name,
                 hint="name it behind the table, and give its value",
             )
+
+
+def _written_to(access: TableAccess | PaimonAccess) -> Target:
+    if isinstance(access, PaimonAccess):
+        return access.target()
+    snapshot = access.snapshot()
+    return DeltaTarget(access.store(), snapshot.config, snapshot)
 
 
 def _columns_of(access: TableAccess | PaimonAccess) -> tuple[Struct, Sequence[str]]:
