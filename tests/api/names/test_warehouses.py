@@ -179,3 +179,19 @@ def test_the_word_default_in_an_insert(lake: SparkSession) -> None:
         (4, 5, "d"),
     ]
     lake.sql("DROP TABLE lake.db.filled")
+
+
+def test_texts_keep_their_declared_lengths(lake: SparkSession) -> None:
+    lake.sql("CREATE TABLE lake.db.texts (c CHAR(5), v VARCHAR(7), s STRING, n STRUCT<c: STRING>)")
+    lake.sql("ALTER TABLE lake.db.texts ADD COLUMN w VARCHAR(3)")
+    try:
+        named = find_named(lake, ["lake", "db", "texts"])
+        assert named is not None
+        types = {f.name: str(f.type) for f in PaimonTable.forPath(url_of(lake, named)).schema.fields}
+        assert [types[name] for name in "cvsw"] == ["CHAR(5)", "VARCHAR(7)", "STRING", "VARCHAR(3)"]
+        lake.sql("INSERT INTO lake.db.texts VALUES ('abcde', 'abcdefg', 'abcdefgh', named_struct('c', 'x'), 'abc')")
+        with pytest.raises(InvalidRequest):
+            lake.sql("INSERT INTO lake.db.texts VALUES ('abc', 'abcdefgh', 'a', named_struct('c', 'x'), 'abc')")
+        assert [row[1] for row in rows(lake, "SELECT * FROM lake.db.texts")] == ["abcdefg"]
+    finally:
+        lake.sql("DROP TABLE lake.db.texts")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from pyspark.sql.types import CharType, VarcharType
+
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.schema.changes import SchemaChange
 from alluvium.paimon.schema.logical import fields_from_logical
@@ -80,6 +82,8 @@ def _where(change: JavaObject) -> dict[str, Any]:
 
 
 def _type(given: object) -> DataType:
+    if isinstance(given, (CharType, VarcharType)):
+        return DataType(given.typeName().upper(), length=given.length)
     logical = from_spark(given)  # type: ignore[call-overload]
     return fields_from_logical(Struct((Field("x", logical),)))[0].type
 

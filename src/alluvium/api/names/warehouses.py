@@ -20,6 +20,7 @@ from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.log import warehouse
 from alluvium.paimon.log.schema_log import list_schema_ids
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.sessions.catalog_relations import TableEntry, table_of
 from alluvium.spark.sessions.named_catalog import Method, has_catalog, put_catalog, remove_catalog
@@ -389,7 +390,12 @@ def struct_of(spark: SparkSession, columns: JavaObject) -> StructType:
     given = columns
     if isinstance(columns, JavaArray):
         given = java_of(spark).jvm.org.apache.spark.sql.connector.catalog.CatalogV2Util.v2ColumnsToStructType(columns)
-    return StructType.fromJson(json.loads(str(given.json())))
+    described = json.loads(str(given.json()))
+    for column in described["fields"]:
+        if isinstance(column["type"], str) and column["type"].startswith(("char(", "varchar(")):
+            # As of the rows of a frame: texts, and beside them what they were declared as.
+            column["metadata"][CHAR_VARCHAR], column["type"] = column["type"], "string"
+    return StructType.fromJson(described)
 
 
 def spark_type(spark: SparkSession, data_type: JavaObject) -> object:
