@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.catalog import Function
 
@@ -39,9 +40,11 @@ def reading_zone(spark: SparkSession, texts: Iterable[str]) -> str | None:
         return None
     try:
         called = frozenset(name for text in known for name in _called(text))
-    except UnreadableText:
+        foreign = foreign_function(spark, called)
+    except (UnreadableText, AnalysisException):
+        # Spark has more tokens than we read, and catalogs that do not list their functions.
         return None
-    return (said.get(ZONE) or time_zone(spark)) if foreign_function(spark, called) is None else None
+    return (said.get(ZONE) or time_zone(spark)) if foreign is None else None
 
 
 def _called(text: str) -> Iterable[str]:
