@@ -280,10 +280,11 @@ def test_proxies_are_let_go(streams) -> None:
                 return len(pool)
 
     streams.copy("t", "out")
-    before = kept(0, for_s=2)
+    before, threads = kept(0, for_s=2), threading.active_count()
     for n in range(6):
         streams.append("t", n, n + 1)
         streams.copy("t", "out")
     # A run leaves two proxies and more, until they are collected.
     assert kept(before + 4, for_s=30) <= before + 4, list(pool.dict.values())
-    assert threading.active_count() < 60
+    # The JVM calls each query's proxies by a thread of its own; other tests of the process have left theirs.
+    assert threading.active_count() < threads + 6
