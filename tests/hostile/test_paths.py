@@ -7,7 +7,7 @@ import os
 import uuid
 
 import pytest
-from fuzz_tables import add, metadata, protocol
+from fuzz_tables import add, metadata, protocol, remove
 
 import alluvium
 from alluvium.api.delta.maintenance import check_table
@@ -145,9 +145,8 @@ def test_a_deletion_vector_that_lies_elsewhere(build, vector, kind: type[Alluviu
         "sizeInBytes": 40,
         "cardinality": 6,
     }
-    root = (
-        build(features=["deletionVectors"]).commit(2, add("f0.parquet", 10, deletionVector={**whole, **vector})).write()
-    )
+    masked = add("f0.parquet", 10, deletionVector={**whole, **vector})
+    root = build(features=["deletionVectors"]).commit(2, remove("f0.parquet"), masked).write()
     with pytest.raises(kind) as caught:
         alluvium.open(root).to_arrow()
     assert caught.value.code == code
