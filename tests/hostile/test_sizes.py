@@ -191,7 +191,9 @@ def test_figures_of_deletion_vectors_out_of_range(build, vector) -> None:
         "sizeInBytes": 40,
         "cardinality": 6,
     }
-    table = build(features=["deletionVectors"]).commit(2, add("f0.parquet", 10, deletionVector={**whole, **vector}))
+    table = build(features=["deletionVectors"]).commit(
+        2, remove("f0.parquet"), add("f0.parquet", 10, deletionVector={**whole, **vector})
+    )
     table.put("ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin", b"\x01\x7f\xff\xff\xff" + bytes(100))
     with pytest.raises(CorruptTable) as caught:
         alluvium.open(table.write()).to_arrow()
@@ -207,7 +209,7 @@ def test_figures_of_deletion_vectors_that_are_no_numbers_of_the_protocol(build, 
     with pytest.raises(CorruptTable) as caught:
         alluvium.open(
             build(features=["deletionVectors"])
-            .commit(2, add("f0.parquet", 10, deletionVector={**whole, **vector}))
+            .commit(2, remove("f0.parquet"), add("f0.parquet", 10, deletionVector={**whole, **vector}))
             .write()
         )
     assert (caught.value.code, caught.value.version) == ("damaged-line", 2)
