@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -47,7 +48,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _of_one_value(
-    make: Callable[..., None], test: str, names: object, values: Iterable[object], *more: object, **said: object
+    make: Callable[..., None], test: str, names: object, values: Iterable[object], *more: object, **said: Any
 ) -> None:
     """One of a parameter's values, not always the first: among many tests each has its turn."""
     # By it pytest remembers which texts the values of a mark have got.
@@ -56,7 +57,7 @@ def _of_one_value(
     place = crc32(f"{test} {names}".encode()) % max(len(all_values), 1)
     texts = said.get("ids")
     if texts is not None and not callable(texts):
-        said["ids"] = list(texts)[place : place + 1]  # type: ignore[call-overload]
+        said["ids"] = list(texts)[place : place + 1]
     make(names, all_values[place : place + 1], *more, **said)
 
 
