@@ -126,7 +126,7 @@ def test_rows_beyond_the_file_are_not_masked(store):
     """The file was replaced since it was read."""
     with pytest.raises(CorruptTable) as caught:
         edit(store, {"d/1.parquet": [5, ROWS]})
-    assert (caught.value.code, caught.value.path) == ("file-changed", "d/1.parquet")
+    assert (caught.value.code, caught.value.path) == ("damaged-file", "d/1.parquet")
     assert masks_of(store) == {}
 
 

@@ -138,7 +138,7 @@ def _row_counts(snapshot: Snapshot, files: pa.Table, bitmaps: Sequence[tuple[byt
     for place, path, count in zip(doubtful, paths, stored, strict=True):
         if last_position(bitmaps[place][0]) >= count:
             raise CorruptTable(
-                f"a row beyond the {count} of the file was to be deleted", code="file-changed", path=path,
+                f"a row beyond the {count} of the file was to be deleted", code="damaged-file", path=path,
                 hint="the file was replaced while it was read: find out who wrote it",
             )  # fmt: skip
         counts[place] = count
