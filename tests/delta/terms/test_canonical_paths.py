@@ -18,6 +18,9 @@ SAME = [
     ["c.parquet", "./c.parquet", ".//c.parquet", "././c.parquet", "./././c.parquet"], [".c/d", "./.c/d"], ["c./d", "c././d"],
     ["g//h.parquet", "g/h.parquet", "g/./h.parquet", "g/.//./h.parquet", "./g/h.parquet"], ["..g/h", "./..g/h"],
     ["/k/l", "/./k/l", "file:/k//l", "file:///k/./l"], ["s3://c/d/e", "s3://c//d/e", "s3://c/./d//e"],
+    ["m.parquet", "n/../m.parquet", "n/o/../../m.parquet", "./n/%2E%2E/m.parquet"], ["n/m.parquet", "n/o/../m.parquet"],
+    ["../m.parquet", "n/../../m.parquet"], ["/q/r", "/q/s/../r", "FILE:/q/r", "File:///q/./s/../r"], ["s3://d/e", "s3://d/f/../e"],
+    ["s3://f/../e", "s3://f/g/../../e"], ["s3://h"], ["...//t", ".../t"], ["n../t", "o/../n../t"],
 ]  # fmt: skip
 
 

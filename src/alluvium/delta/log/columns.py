@@ -105,9 +105,33 @@ def _holding_both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         wider = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return None
-    # Not every whole number of 64 bits is a floating one.
-    is_rounded = pa.types.is_floating(wider) and any(pa.types.is_int64(t) for t in (one, other))
+    # Not every number of so many digits is a floating one.
+    is_rounded = pa.types.is_floating(wider) and any(_has_digits(t, wider) for t in (one, other))
     return None if is_rounded or pa.types.is_decimal256(wider) else wider
+
+
+def _has_digits(exact: pa.DataType, floating: pa.DataType) -> bool:
+    """Whether a type has numbers that are none of a floating type."""
+    least = 64 if pa.types.is_float64(floating) else 32
+    return pa.types.is_decimal(exact) or (pa.types.is_integer(exact) and exact.bit_width >= least)
+
+
+def conform_fitting(column: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """As `conform`, of statistics: members of which a value does not fit are null, as if nobody had told them.
+
+    Not every value of a type that Arrow takes for the narrower one is one of the other: 300 of 16 bits is no
+    DECIMAL(3, 1), and the year 3000 has no nanoseconds.
+    """
+    try:
+        return conform(column, data_type)
+    except pa.ArrowInvalid:
+        if not (pa.types.is_struct(data_type) and pa.types.is_struct(column.type)):
+            return pa.nulls(len(column), data_type)
+    found = {column.type.field(i).name: child for i, child in enumerate(column.flatten())}
+    children = [
+        conform_fitting(found[f.name], f.type) if f.name in found else pa.nulls(len(column), f.type) for f in data_type
+    ]
+    return pa.StructArray.from_arrays(children, fields=list(data_type), mask=pc.is_null(column))
 
 
 def settled(column: pa.Array) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from alluvium.delta.log.columns import Nulls, conform, holding_all, settled
+from alluvium.delta.log.columns import Nulls, conform, conform_fitting, holding_all, settled
 from alluvium.delta.log.names import CheckpointName, parse_name
 from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.replay import without_repeats
@@ -329,7 +329,7 @@ def _unified(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
         pa.RecordBatch.from_arrays(
             [
                 *batch.columns[:place],
-                conform(batch.column(place), shared.type)
+                conform_fitting(batch.column(place), shared.type)
                 if batch.num_columns > place
                 else pa.nulls(batch.num_rows, shared.type),
             ],

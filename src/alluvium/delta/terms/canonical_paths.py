@@ -11,17 +11,19 @@ import pyarrow.compute as pc
 from alluvium.codecs.columns import string_column
 
 #: What a path has that may be spelled in several ways: escapes, and parts that lead nowhere.
-_SPELLED = r"%|//|(?:^|/)\./"
+_SPELLED = r"%|//|(?:^|/)\.\.?/|^(?i:file):"
 _NOWHERE = re.compile(r"/(?:\.?/)+")
+_UP_AGAIN = re.compile(r"(?<=/)(?!\.\./)[^/]+/\.\./")
+_LOCAL = re.compile("file:", re.IGNORECASE)
 
 
 def canonical_paths(paths: pa.Array) -> pa.Array:
-    """Paths so that two spellings of one file are equal: unescaped, without `.` and empty parts, local ones without a
-    scheme.
+    """Paths so that two spellings of one file are equal: unescaped, without parts that lead nowhere or up again, local ones
+    without a scheme.
 
     "The path is a URI as specified by RFC 2396 [...] which needs to be decoded to get the data file path."
     """
-    special = pc.or_(pc.starts_with(paths, "file:"), pc.match_substring_regex(paths, _SPELLED))
+    special = pc.match_substring_regex(paths, _SPELLED)
     if not pc.any(special).as_py():
         return paths
     odd = paths.filter(special)
@@ -41,13 +43,21 @@ def _decoded(texts: pa.Array) -> pa.Array:
 def _decode(text: str) -> str:
     # Escapes that are no UTF-8 become text of their own: any does for a comparison.
     decoded = unquote(text, errors="surrogateescape").encode("utf-8", "backslashreplace").decode()
+    decoded = _LOCAL.sub("file:", decoded, count=1) if _LOCAL.match(decoded) else decoded
     for prefix in ("file:///", "file://localhost/", "file:/", "//"):
         if decoded.startswith(prefix):
             return _plain("/" + decoded[len(prefix) :].lstrip("/"))
-    place = decoded.find("://") + 3
-    return _plain(decoded) if place < 3 else decoded[:place] + _plain(decoded[place:])
+    scheme = decoded.find("://")
+    # Behind the host, which no `..` leads out of.
+    place = 0 if scheme < 0 else decoded.find("/", scheme + 3)
+    return decoded if place < 0 else decoded[:place] + _plain(decoded[place:])
 
 
 def _plain(path: str) -> str:
-    """Without parts that lead nowhere. Of a folder, which ends in `/`, or a whole path."""
-    return _NOWHERE.sub("/", path) if path.startswith("/") else _NOWHERE.sub("/", f"/{path}")[1:]
+    """Without parts that lead nowhere or up again. Of a folder, which ends in `/`, or a whole path."""
+    if not path.startswith("/"):
+        return _plain(f"/{path}")[1:]
+    plain = _NOWHERE.sub("/", path)
+    while (shorter := _UP_AGAIN.sub("", plain, count=1)) != plain:
+        plain = shorter
+    return plain
