@@ -18,8 +18,9 @@ _LOCAL = re.compile("file:", re.IGNORECASE)
 
 
 def canonical_paths(paths: pa.Array) -> pa.Array:
-    """Paths so that two spellings of one file are equal: unescaped, without parts that lead nowhere or up again, local ones
-    without a scheme.
+    """Paths so that two spellings of one file are equal: unescaped, without parts that lead nowhere or up again.
+
+    Local ones are without a scheme.
 
     "The path is a URI as specified by RFC 2396 [...] which needs to be decoded to get the data file path."
     """
