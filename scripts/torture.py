@@ -1,7 +1,7 @@
 """Plays random sequences of all verbs by random engines for a while (`make torture`), and tells what was found.
 
     torture.py [--minutes 5] [--engines python,spark,delta-spark,deltalake] [--seed 1] [--length 25] [--state .torture]
-    torture.py --format paimon [--engines python,pypaimon] ...
+    torture.py --format paimon [--engines python,pypaimon,java] ...
 
 Each sequence follows from its seed. `--state` keeps the next seed, the counts and every failure, shrunk, as JSON: a
 later call goes on there, and `--counts` prints them. `--defects` tells which seed catches each of some deliberate
@@ -26,7 +26,7 @@ TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 
 from model.engines.sessions import engines_named  # noqa: E402  # found by the path above
-from model.paimon.engines import paimon_engines  # noqa: E402
+from model.paimon.engines import is_missing, paimon_engines  # noqa: E402
 from model.paimon.sabotage import DEFECTS as PAIMON_DEFECTS  # noqa: E402
 from model.player import Counts, Failure, make_sequence, play, shrink  # noqa: E402
 from model.sabotage import DEFECTS  # noqa: E402
@@ -44,6 +44,8 @@ def main() -> int:
         return 0
     if asked.defects:
         return _catch_defects(asked.format)
+    if not is_delta:
+        names = _installed(names)
     engines = engines_named(names) if is_delta else paimon_engines(names)
     readers = {name: engine for name, engine in engines.items() if getattr(engine, "reads", False)}
     folder = Path(tempfile.mkdtemp(prefix="torture-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
@@ -68,6 +70,15 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
     print(_told(state))
     return 1 if failed else 0
+
+
+def _installed(names: list[str]) -> list[str]:
+    """Those that can play here; of each other one it is said why not."""
+    why = {name: is_missing(name) for name in names}
+    for name, reason in why.items():
+        if reason is not None:
+            print(f"skipped: {name}: {reason}", flush=True)
+    return [name for name in names if why[name] is None]
 
 
 def _catch_defects(format: str) -> int:

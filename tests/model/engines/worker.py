@@ -1,8 +1,9 @@
 """Runs in the Python of another engine: carries out calls for as long as it is asked.
 
-    worker.py delta-spark|deltalake|connect|pypaimon      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
+    worker.py delta-spark|deltalake|connect|pypaimon|java      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
 
-A line of the standard input is JSON: {"do": call, "url"}, or "rows", "changes" (a version), "row_ids" (a column); the answer {"result"} or {"error"}.
+A line of the standard input is JSON: {"do": call, "url"}, or "rows", "changes" (a version), "row_ids" (a column),
+"at" (what of a Paimon table: version, tag, where); the answer {"result"} or {"error"}.
 """
 
 import datetime as dt
@@ -51,6 +52,11 @@ def pypaimon():
     return {False: engine, True: engine}
 
 
+def java():
+    engine = importlib.import_module("model.paimon.java_engine").JavaEngine()
+    return {False: engine, True: engine}
+
+
 def plain(value):
     if isinstance(value, dt.datetime):
         utc = value.astimezone(dt.timezone.utc) if value.tzinfo else value
@@ -69,11 +75,12 @@ def answer(engines, request):
             return {"result": engine.do(request["url"], request["do"])}
         if "row_ids" in request:
             return {"result": engine.row_ids(request["url"], request["row_ids"])}
-        rows = (
-            engine.changes(request["url"], request["changes"])
-            if "changes" in request
-            else engine.rows(request["url"], request["rows"])
-        )
+        if "at" in request:
+            rows = engine.rows_at(request["url"], **request["at"])
+        elif "changes" in request:
+            rows = engine.changes(request["url"], request["changes"])
+        else:
+            rows = engine.rows(request["url"], request["rows"])
         return {"result": rows and [{name: plain(value) for name, value in row.items()} for row in rows]}
     except BaseException as error:  # noqa: BLE001  # told to whoever asks; a panic of delta-rs is no Exception
         return {"error": f"{type(error).__name__}: {error}"[:3000], "trace": traceback.format_exc()[-2000:]}
@@ -84,7 +91,9 @@ if __name__ == "__main__":
     # What libraries print must not get into the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    engines = {f.__name__.replace("_", "-"): f for f in (delta_spark, deltalake, connect, pypaimon)}[sys.argv[1]]()
+    engines = {f.__name__.replace("_", "-"): f for f in (delta_spark, deltalake, connect, pypaimon, java)}[
+        sys.argv[1]
+    ]()
     print(json.dumps({"result": "ready"}), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(engines, json.loads(line))), file=answers, flush=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from reference_engine import ENGINES, REFERENCE
 
 from model.engines.reference import ReferenceEngine
 from model.paimon.python_engine import PaimonPython
@@ -12,11 +14,57 @@ if TYPE_CHECKING:
 
 #: What pypaimon 2.1 says of what it does not do.
 KNOWN = ("",)
+#: What the core of Paimon's Java has whatever the table; of the others see `JavaEngine.can`.
+JAVA_VERBS = frozenset(
+    {
+        "create", "append", "overwrite", "dynamic_overwrite", "delete", "update", "merge", "compact", "compact_manifests",
+        "create_tag", "delete_tag", "rollback", "purge", "expire", "orphans", "add_column", "rename_column",
+        "drop_column", "widen", "set_option",
+    }
+)  # fmt: skip
+
+
+class JavaEngine(ReferenceEngine):
+    """Paimon's Java in a process of its own, one JVM for all tables; it reads older states and tags, too."""
+
+    #: A writer of buckets compacts by itself, which is a snapshot of its own behind the rows'.
+    compacts_too = True
+
+    def __init__(self) -> None:
+        super().__init__("java", JAVA_VERBS, ())
+
+    def can(self, call: dict[str, Any], constrained: bool) -> bool:
+        # Rows of append tables are changed by Spark's and Flink's own code, which is not in the kit.
+        return super().can(call, constrained) and ("edits" not in call or call["edits"]["keyed"])
+
+    def rows_at(self, url: str, **what: Any) -> list[dict[str, Any]]:
+        """Rows as `JavaEngine.rows_at` of the process reads them: the newest, of a `version` or a `tag`, some of them `where`."""
+        return self._read(url, at=what) or []
+
+    def rows(self, url: str, version: int) -> list[dict[str, Any]]:
+        return self.rows_at(url)
+
+
+def is_missing(name: str) -> str | None:
+    """Why an engine cannot play here."""
+    if name in ("java", "pypaimon") and not (REFERENCE / "venv/bin/python").exists():
+        return f"{name} is not installed: ../shared/reference/setup installs it"
+    has_java = list((REFERENCE / "jars").glob("paimon-bundle-*.jar")) and (ENGINES / "paimon_java.py").exists()
+    return (
+        "Paimon Java is not installed: ../shared/reference/setup installs it"
+        if name == "java" and not has_java
+        else None
+    )
 
 
 def paimon_engines(names: list[str]) -> dict[str, Engine]:
     """Engines, each started."""
     found: dict[str, Engine] = {}
     for name in names:
-        found[name] = PaimonPython() if name == "python" else ReferenceEngine(name, frozenset({"append"}), KNOWN)
+        if name == "python":
+            found[name] = PaimonPython()
+        elif name == "java":
+            found[name] = JavaEngine()
+        else:
+            found[name] = ReferenceEngine(name, frozenset({"append"}), KNOWN)
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from model.paimon.observe import PaimonObserver
 from model.paimon.verbs import VERBS, PaimonBound
-from model.paimon.world import PaimonWorld
+from model.paimon.world import PaimonWorld, is_keyed
 from model.script import Engine, Script, Step, random_steps
 from model.state import ID, Column, Version
 from model.values import DECIMAL, NESTED
@@ -80,10 +80,11 @@ def begin(url: str, sequence: Script, engines: Mapping[str, Engine], calls: list
     }
     calls.append({"engine": sequence.maker, **call})
     engines[sequence.maker].do(url, call)
-    return PaimonObserver(PaimonWorld(url, now))
+    travellers = {name: engine for name, engine in engines.items() if hasattr(engine, "rows_at")}
+    return PaimonObserver(PaimonWorld(url, now), travellers)
 
 
 def complete(bound: PaimonBound, world: PaimonWorld) -> None:
     """What engines without SQL need to know is in the call."""
     if "edits" in bound.call:
-        bound.call["edits"]["key"] = world.now.column(ID).name
+        bound.call["edits"] |= {"key": world.now.column(ID).name, "keyed": is_keyed(world.now)}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import alluvium
 from alluvium.errors import NotFound
@@ -14,6 +15,16 @@ from model.paimon.verbs import PaimonBound
 from model.paimon.world import PaimonWorld, engine_of, evolves, is_keyed, tracks
 from model.state import ID, Version
 from model.values import condition_sql, holds, random_condition
+
+#: Types of columns by whose values another engine is asked for rows.
+PRUNED = frozenset({"long", "int", "short", "byte", "string", "date"})
+
+
+class Traveller(Protocol):
+    """Another engine that reads older states, too."""
+
+    def rows_at(self, url: str, **what: Any) -> list[dict[str, Any]]:
+        """The newest state, that of a `version` or a `tag`; `where` [column, value] at least the rows that have it."""
 
 
 def snapshots_on_disk(url: str) -> list[int]:
@@ -32,8 +43,9 @@ def _shown(version: Version) -> list[dict[str, Any]]:
 class PaimonObserver:
     """Looks at one table, step by step; it keeps a view that is only ever refreshed."""
 
-    def __init__(self, world: PaimonWorld) -> None:
+    def __init__(self, world: PaimonWorld, travellers: Mapping[str, Traveller] | None = None) -> None:
         self.world = world
+        self.travellers = travellers or {}
         self.view = alluvium.open(world.url)
 
     def after(self, bound: PaimonBound, chance: random.Random) -> None:
@@ -55,6 +67,9 @@ class PaimonObserver:
             self._travel(number)
         for name in chance.sample(sorted(world.tags), min(1, len(world.tags))):
             self._tagged(name)
+        for name, reader in self.travellers.items():
+            if chance.random() < 0.25:
+                self._read_by(name, reader, chance)
 
     def _take_over(self, bound: PaimonBound) -> None:
         world, verb = self.world, bound.call["verb"]
@@ -65,10 +80,14 @@ class PaimonObserver:
             low, high = bound.commits
             if verb == "append" and bound.call["late"]:
                 high += 1
+            compacts_behind = bound.compacts_too and high and "COMPACT" not in bound.kinds
+            high += compacts_behind
             made = newest - world.newest
             ensure(low <= made <= high, f"{verb} made {made} snapshots, not {low} to {high}")
-            # Of an append that came late the first is another writer's, who changed no row.
-            world.versions |= dict.fromkeys(range(world.newest + 1, newest), world.now)
+            # Of an append that came late the first is another writer's, who changed no row. Behind one with a compaction
+            # of its own the last one is this.
+            between = bound.after if compacts_behind else world.now
+            world.versions |= dict.fromkeys(range(world.newest + 1, newest), between)
             world.now = bound.after
             if made:
                 world.versions[newest] = bound.after if bound.again is None else bound.again[1]
@@ -167,9 +186,11 @@ class PaimonObserver:
         numbers = [row["snapshot_id"] for row in told]
         ensure(numbers == sorted(self.world.versions), "snapshots told", numbers, sorted(self.world.versions))
         kinds = {row["snapshot_id"]: row["commit_kind"] for row in told}
-        late = old + 1 if bound.call.get("late") and self.world.newest > old + 1 else None
+        is_late = bound.call.get("late") and not bound.compacts_too and self.world.newest > old + 1
+        late = old + 1 if is_late else None
         for number in range(old + 1, self.world.newest + 1):
-            allowed = {"COMPACT"} if number == late else bound.kinds
+            behind = bound.compacts_too and number > old + 1
+            allowed = {"COMPACT"} if number == late or behind else bound.kinds
             ensure(kinds[number] in allowed, f"{bound.call['verb']} is called", kinds[number], allowed)
         for row in told:
             if row["snapshot_id"] > old and not is_keyed(self.world.now):
@@ -195,6 +216,28 @@ class PaimonObserver:
     def _tagged(self, name: str) -> None:
         self._read(f"the tag {name}", self.world.tags[name][1], tag=name)
 
+    def _read_by(self, name: str, reader: Traveller, chance: random.Random) -> None:
+        """The newest state as another engine reads it, whole and by a condition; an older snapshot, and a tag."""
+        world, now = self.world, self.world.now
+        same_version(f"{name} reads", reader.rows_at(world.url), now)
+        asked = [c for c in now.columns if c.type in PRUNED]
+        column = chance.choice(asked)
+        known = [row[column.key] for row in now.rows.values() if row.get(column.key) is not None]
+        if known:
+            value = chance.choice(sorted(known))
+            found = reader.rows_at(world.url, where=[column.name, value])
+            # It only leaves files out by it: what must be there is there.
+            wanted = [now.shown(row) for row in now.rows.values() if row.get(column.key) == value]
+            lost = Counter(map(_whole, wanted)) - Counter(map(_whole, found))
+            ensure(not lost, f"{name} reads by a condition without rows that meet it", lost)
+        if world.versions:
+            number = chance.choice(sorted(world.versions))
+            rows = reader.rows_at(world.url, version=number)
+            same_version(f"{name} reads the older snapshot {number}", rows, world.versions[number])
+        if world.tags:
+            tag = chance.choice(sorted(world.tags))
+            same_version(f"{name} reads the tag {tag}", reader.rows_at(world.url, tag=tag), world.tags[tag][1])
+
     def at_end(self, readers: dict[str, Reader] | None = None) -> None:
         """Every snapshot and tag, and the newest state as other engines read it."""
         world = self.world
@@ -210,5 +253,7 @@ class PaimonObserver:
         # pypaimon 2.1 knows vectors of 32 bits alone.
         is_read = world.newest and "deletion-vectors.bitmap64" not in world.now.properties
         for name, reader in (readers or {}).items():
-            if is_read:
+            if name in self.travellers:
+                self._read_by(name, self.travellers[name], random.Random(world.newest))
+            elif is_read:
                 same_version(f"{name} reads", reader.rows(world.url, world.newest), world.now)

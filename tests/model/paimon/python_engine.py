@@ -50,16 +50,8 @@ from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 from model.engines.python_rows import Rows, arrow_value, places, rows_of
 from model.engines.refused import Refused
+from model.paimon.types import TYPES
 
-TYPES: dict[str, Any] = {
-    "long": "BIGINT", "int": "INT", "short": "SMALLINT", "byte": "TINYINT", "string": "STRING", "double": "DOUBLE",
-    "boolean": "BOOLEAN", "date": "DATE", "decimal(9,2)": "DECIMAL(9, 2)",
-    "timestamp": "TIMESTAMP(6) WITH LOCAL TIME ZONE", "array<int>": {"type": "ARRAY", "element": "INT"},
-    "map<string,int>": {"type": "MAP", "key": "STRING NOT NULL", "value": "INT"},
-    "struct<a:int,b:string>": {
-        "type": "ROW", "fields": [{"id": 0, "name": "a", "type": "INT"}, {"id": 1, "name": "b", "type": "STRING"}],
-    },
-}  # fmt: skip
 _UPDATED, _DELETED = 2, 3
 #: Codes of errors that are an answer: the table is not made for it.
 KNOWN = frozenset({"unsupported-row-change", "unsupported-compaction"})
@@ -136,7 +128,7 @@ class PaimonPython:
     def _compact(self, url: str, call: dict[str, Any]) -> None:
         target = open_target(open_store(url))
         if target.table.primary_keys:
-            _compact_keys(target)
+            _compact_keys(target, call["full"])
         elif target.table.options.get("data-evolution.enabled") == "true":
             _compact_ranges(target)
         else:
@@ -231,10 +223,10 @@ def _change_keys(
     target.commit(EditRows(new, TOUCHED_FILES.empty_table(), Operation("MERGE"), ReadScope.table()))
 
 
-def _compact_keys(target: PaimonTarget) -> None:
+def _compact_keys(target: PaimonTarget, is_full: bool) -> None:
     """Each group of files becomes one file, with the newest row of each key and its number; others move up."""
     assert target.snapshot is not None
-    compaction = plan_compaction(target.snapshot, Asked())
+    compaction = plan_compaction(target.snapshot, Asked(is_full=is_full))
     if not compaction.before.num_rows:
         return
     plan = compaction.plan_write()

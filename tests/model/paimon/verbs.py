@@ -36,6 +36,7 @@ class PaimonBound:
         again: The snapshot whose state is the newest again by a commit, and what it shows by its own columns.
         purges: Whether nothing stays but the newest snapshot, tags included.
         copies: Whether a copy is made.
+        compacts_too: Whether who writes rows may compact behind them, which is a snapshot of its own.
         refused: It must change nothing.
     """
 
@@ -52,6 +53,7 @@ class PaimonBound:
     again: tuple[int, Version] | None = None
     purges: bool = False
     copies: bool = False
+    compacts_too: bool = False
     refused: bool = False
 
     def refuse(self) -> None:
@@ -155,7 +157,9 @@ def merge(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
 
 
 def compact(world: PaimonWorld, chance: random.Random) -> PaimonBound:
-    return PaimonBound({"verb": "compact"}, world.now, (0, 1), frozenset({"COMPACT"}))
+    """`full`: all files; otherwise what a writer would pick by itself."""
+    call = {"verb": "compact", "full": chance.random() < 0.6}
+    return PaimonBound(call, world.now, (0, 1), frozenset({"COMPACT"}))
 
 
 def compact_manifests(world: PaimonWorld, chance: random.Random) -> PaimonBound:
