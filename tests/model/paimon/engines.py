@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from reference_engine import ENGINES, REFERENCE
@@ -65,6 +67,17 @@ def paimon_engines(names: list[str]) -> dict[str, Engine]:
             found[name] = PaimonPython()
         elif name == "java":
             found[name] = JavaEngine()
+        elif name == "spark":
+            found |= _spark_engines()
         else:
             found[name] = ReferenceEngine(name, frozenset({"append"}), KNOWN)
+    return found
+
+
+def _spark_engines() -> Mapping[str, Engine]:
+    """Loaded by name: the others are played where pyspark is not installed."""
+    sessions, ours = (importlib.import_module(f"model.{name}") for name in ("engines.sessions", "paimon.spark_engine"))
+    session = sessions.classic_session()
+    sessions.spark_engines(session)
+    found: Mapping[str, Engine] = ours.paimon_spark_engines(session)
     return found

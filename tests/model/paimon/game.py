@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from model.paimon.observe import PaimonObserver
-from model.paimon.verbs import VERBS, PaimonBound
+from model.paimon.verbs import VERBS, PaimonBound, in_orc
 from model.paimon.world import PaimonWorld, is_keyed
 from model.script import Engine, Script, Step, random_steps
 from model.state import ID, Column, Version
@@ -17,7 +18,7 @@ from model.values import DECIMAL, NESTED
 __all__ = ["VERBS", "begin", "complete", "make_script"]
 
 #: Engines that have no verb to make a table.
-NOT_MAKERS = frozenset({"pypaimon"})
+NOT_MAKERS = frozenset({"pypaimon", "spark", "spark-sql"})
 
 
 def make_script(seed: int, engines: Sequence[str], length: int, verbs: Sequence[str] | None) -> Script:
@@ -29,6 +30,8 @@ def make_script(seed: int, engines: Sequence[str], length: int, verbs: Sequence[
         columns = (*columns, Column("x", "x", chance.choice((DECIMAL, "timestamp", *NESTED))))
     is_keyed, is_parted = chance.random() < 0.5, chance.random() < 0.5
     options = _keyed_options(chance) if is_keyed else _append_options(chance)
+    if options.get("file.format") == "orc":
+        columns = tuple(replace(c, type=in_orc(c.type)) for c in columns)
     if chance.random() < 0.5:
         options["manifest.merge-min-count"] = chance.choice(["2", "3"])
     steps = random_steps(chance, VERBS, engines, length, verbs)

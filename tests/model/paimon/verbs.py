@@ -256,12 +256,19 @@ def _free(now: Version) -> list[Column]:
     return [c for c in now.columns if c.key not in bound]
 
 
+def in_orc(kind: str) -> str:
+    """The type of a column of ORC files: instants before 1970 finer than milliseconds fail Java's reader, and are refused."""
+    return DECIMAL if kind == "timestamp" else kind
+
+
 def add_column(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
     now = world.now
     if len(now.columns) >= 9:
         return None
     world.next_key += 1
-    column = Column(f"k{world.next_key}", f"c{world.next_key}", chance.choice(TYPES))
+    kind = chance.choice(TYPES)
+    kind = in_orc(kind) if now.properties.get("file.format") == "orc" else kind
+    column = Column(f"k{world.next_key}", f"c{world.next_key}", kind)
     call = {"verb": "add_column", "name": column.name, "type": column.type}
     return PaimonBound(call, replace(now, columns=(*now.columns, column)), (0, 0))
 
