@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from model.paimon import engines
 from model.paimon.python_engine import PaimonPython
 from model.paimon.sabotage import DEFECTS
 from model.player import Counts, Failure, make_sequence, play
@@ -46,3 +47,10 @@ def test_both_kinds_of_tables_are_played() -> None:
     made = [make_sequence(seed, ["python"], 5, format="paimon") for seed in range(1, 30)]
     assert made[0] == make_sequence(1, ["python"], 5, format="paimon")
     assert {bool(script.keys) for script in made} == {bool(script.partition) for script in made} == {True, False}
+
+
+def test_who_is_not_installed_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engines.is_missing("python") is None
+    monkeypatch.setattr(engines, "REFERENCE", tmp_path)
+    assert "not installed" in (engines.is_missing("java") or "")
+    assert "not installed" in (engines.is_missing("pypaimon") or "")

@@ -21,12 +21,16 @@ def told(value):
     return dict(value) if isinstance(value, list) and value and isinstance(value[0], tuple) else value
 
 
-def boxed(number):
-    """Java's `Long`, in a list: py4j would unbox it."""
+def with_long(before, number, *after):
+    """Java's array of arguments with a `Long` among them, which py4j would hand over as an `Integer`."""
     jvm = paimon_java._state["gateway"].jvm
     java_long = jvm.java.lang.Class.forName("java.lang.Long")
     one = paimon_java.java().utils.JsonSerdeUtil.parseJsonMap(f'{{"x": {number}}}', java_long)
-    return jvm.java.util.ArrayList(paimon_java.call(one, "values"))
+    given = jvm.java.util.ArrayList(paimon_java.call(one, "values"))
+    given.insert(0, before)
+    for each in after:
+        given.append(each)
+    return given.toArray()
 
 
 class JavaEngine:
@@ -112,8 +116,9 @@ class JavaEngine:
     def _create_tag(self, url, call):
         table = paimon_java.open_table(url)
         if call["replace"]:
-            number = boxed(call["snapshot"]).toArray()[0]
-            paimon_java.call(table, "replaceTag", call["name"], number, None)
+            given = with_long(call["name"], call["snapshot"], None)
+            utils = paimon_java._state["gateway"].jvm.org.apache.commons.lang3.reflect.MethodUtils
+            utils.invokeMethod(table, "replaceTag", given)
         else:
             paimon_java.call(table, "createTag", call["name"], call["snapshot"])
 
