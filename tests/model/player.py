@@ -109,8 +109,8 @@ def _do(
         counts.done[f"{engine.name}: {step.verb}"] += 1
         if not getattr(engine, "tells_kinds", True):
             bound.feed = None
-        if getattr(engine, "compacts_too", False):
-            bound.compacts_too = True
+        if hasattr(bound, "by"):
+            bound.by = engine
     except Refused as refusal:
         counts.refused[f"{engine.name}: {step.verb}: {refusal}"] += 1
         bound.refuse()

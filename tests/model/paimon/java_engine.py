@@ -44,9 +44,13 @@ class JavaEngine:
     def do(self, url, call):
         getattr(self, "_" + call["verb"])(url, call)
 
-    def rows_at(self, url, version=None, tag=None, where=None):
-        """The newest state, or that of a snapshot or a tag; with `where` (column, value) at least the rows that have it."""
+    def rows_at(self, url, version=None, tag=None, where=None, between=None):
+        """The newest state, or that of a snapshot or a tag; with `where` (column, value) at least the rows that have it;
+        `between` two snapshots what came, with its kind.
+        """
         options = {"scan.snapshot-id": version} if version else {"scan.tag-name": tag} if tag else None
+        if between:
+            options = {"incremental-between": f"{between[0]},{between[1]}"}
         rows = paimon_java.read(url, options, where=where).to_pylist()
         return [{name: told(value) for name, value in row.items()} for row in rows]
 
@@ -95,8 +99,12 @@ class JavaEngine:
     def _compact(self, url, call):
         if paimon_java.open_table(url).coreOptions().dataEvolutionEnabled():
             self._compact_ranges(url)
-        else:
+        elif self._has_files(url):
             paimon_java.compact(url, call["full"])
+
+    def _has_files(self, url):
+        """Where there is none `AppendCompactCoordinator` ends by an exception, which its callers catch."""
+        return bool(list(paimon_java.call(paimon_java.open_table(url).newSnapshotReader(), "bucketEntries")))
 
     def _compact_ranges(self, url):
         """What Spark's procedure does with a table with data evolution."""

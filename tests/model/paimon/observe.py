@@ -24,7 +24,9 @@ class Traveller(Protocol):
     """Another engine that reads older states, too."""
 
     def rows_at(self, url: str, **what: Any) -> list[dict[str, Any]]:
-        """The newest state, that of a `version` or a `tag`; `where` [column, value] at least the rows that have it."""
+        """The newest state, that of a `version` or a `tag`; `where` [column, value] at least the rows that have it; what
+        came `between` two snapshots, with its kind.
+        """
 
 
 def snapshots_on_disk(url: str) -> list[int]:
@@ -70,6 +72,11 @@ class PaimonObserver:
         for name, reader in self.travellers.items():
             if chance.random() < 0.25:
                 self._read_by(name, reader, chance)
+                # Who has seen nothing yet asks for all rows instead.
+                if bound.came is not None and world.newest > old > 0:
+                    rows = reader.rows_at(world.url, between=(old, world.newest))
+                    wanted = [{"_row_kind": "+I", **world.now.shown(row)} for row in bound.came]
+                    same_rows(f"{name} reads the changes", rows, wanted)
 
     def _take_over(self, bound: PaimonBound) -> None:
         world, verb = self.world, bound.call["verb"]
@@ -90,7 +97,8 @@ class PaimonObserver:
             world.versions |= dict.fromkeys(range(world.newest + 1, newest), between)
             world.now = bound.after
             if made:
-                world.versions[newest] = bound.after if bound.again is None else bound.again[1]
+                shown = world.versions.get(world.newest) if bound.keeps_schema else None
+                world.versions[newest] = shown or (bound.after if bound.again is None else bound.again[1])
             world.newest = newest
         if bound.purges:
             world.tags = {}

@@ -28,8 +28,17 @@ class PaimonSpark(SparkEngine):
     def can(self, call: dict[str, Any], constrained: bool) -> bool:
         return call["verb"] in VERBS
 
-    def rows_at(self, url: str, version: int | None = None, tag: str | None = None, where: Any = None) -> Any:
+    def rows_at(
+        self,
+        url: str,
+        version: int | None = None,
+        tag: str | None = None,
+        where: Any = None,
+        between: tuple[int, int] | None = None,
+    ) -> Any:
         """As another engine's; with `where` exactly the rows that have the value."""
+        if between is not None:
+            return [told(row) for row in alluvium.changes(self._spark, url, *between).collect()]
         rows = alluvium.read(self._spark, url, version=version, tag=tag)
         if where is not None:
             rows = rows.where(F.col(quoted(where[0])) == F.lit(where[1]))

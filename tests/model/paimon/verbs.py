@@ -36,7 +36,7 @@ class PaimonBound:
         again: The snapshot whose state is the newest again by a commit, and what it shows by its own columns.
         purges: Whether nothing stays but the newest snapshot, tags included.
         copies: Whether a copy is made.
-        compacts_too: Whether who writes rows may compact behind them, which is a snapshot of its own.
+        by: The engine that did it.
         refused: It must change nothing.
     """
 
@@ -53,8 +53,18 @@ class PaimonBound:
     again: tuple[int, Version] | None = None
     purges: bool = False
     copies: bool = False
-    compacts_too: bool = False
+    by: Any = None
     refused: bool = False
+
+    @property
+    def compacts_too(self) -> bool:
+        """Whether who writes rows may compact behind them, which is a snapshot of its own."""
+        return getattr(self.by, "compacts_too", False)
+
+    @property
+    def keeps_schema(self) -> bool:
+        """Whether the snapshot is of the schema of the one before it, be there a newer one."""
+        return self.call["verb"] in getattr(self.by, "keeps_schema", ())
 
     def refuse(self) -> None:
         """An engine did not do it."""

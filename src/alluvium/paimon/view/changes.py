@@ -281,6 +281,7 @@ def plan_difference(snapshot: Snapshot, start: Snapshot, end: Snapshot) -> tuple
 
     Specification: `IncrementalDiffStartingScanner`: files that both states have are left out. Not those whose rows
     merge with rows of other files into rows that are in neither: Java tells rows then that no reader has ever seen.
+    Nor those whose rows a file has hidden that is gone: where an older state is the newest again, they are back.
     """
     before, after = visible_entries(start), visible_entries(end)
     plans = []
@@ -295,17 +296,18 @@ def _differing(snapshot: Snapshot, before: pa.Table, after: pa.Table) -> tuple[p
     common = pc.is_in(before["file_name"], value_set=after["file_name"].combine_chunks())
     is_common = pc.is_in(both["file_name"], value_set=before["file_name"].filter(common).combine_chunks())
     wanted = ~np.asarray(is_common.combine_chunks().to_numpy(zero_copy_only=False), bool)
-    if both.num_rows and _takes_all(snapshot):
-        sections = key_sections(both, partitions_of(both, schema), schema)
-        wanted = np.isin(sections, sections[wanted])
     count = before.num_rows
+    merging = wanted & (_takes_all(snapshot) | (np.arange(both.num_rows) < count))
+    if merges_on_read(snapshot) and merging.any():
+        sections = key_sections(both, partitions_of(both, schema), schema)
+        wanted |= np.isin(sections, sections[merging])
     return before.filter(pa.array(wanted[:count])), after.filter(pa.array(wanted[count:]))
 
 
 def _takes_all(snapshot: Snapshot) -> bool:
     """Whether the newest file alone does not tell what becomes of its keys."""
-    keeps_last = merge_engine(snapshot.schema) == DEDUPLICATE and not any(o.SEQUENCE_FIELD.get(snapshot.schema.options))
-    return merges_on_read(snapshot) and not keeps_last
+    engine, options = merge_engine(snapshot.schema), snapshot.schema.options
+    return engine != DEDUPLICATE or any(o.SEQUENCE_FIELD.get(options))
 
 
 def kind_names(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
