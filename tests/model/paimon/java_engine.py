@@ -99,8 +99,22 @@ class JavaEngine:
     def _compact(self, url, call):
         if paimon_java.open_table(url).coreOptions().dataEvolutionEnabled():
             self._compact_ranges(url)
+        elif paimon_java.open_table(url).coreOptions().rowTrackingEnabled():
+            self._compact_tracked(url)
         elif self._has_files(url):
             paimon_java.compact(url, call["full"])
+
+    def _compact_tracked(self, url):
+        """As the kit does it, but that rows keep their ids: the procedures of Spark and Flink ask for that."""
+        if not self._has_files(url):
+            return
+        paimon, table = paimon_java.java(), paimon_java.open_table(url, {"compaction.min.file-num": "2"})
+        store = table.store().newWrite("reference")
+        store.withWriteType(paimon.table.SpecialFields.rowTypeWithRowTracking(table.rowType()))
+        tasks = paimon.append.AppendCompactCoordinator(table, False).run()
+        messages = [task.doCompact(table, store) for task in tasks]
+        store.close()
+        self._commit(table, "commit", messages)
 
     def _has_files(self, url):
         """Where there is none `AppendCompactCoordinator` ends by an exception, which its callers catch."""
