@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyroaring import BitMap64
 
-from alluvium.codecs.bitmaps.bits import BLOCK_BITS, last_position, roaring_of_blocks, union
+from alluvium.codecs.bitmaps.bits import BLOCK_BITS, contains, last_position, roaring_of_blocks, union
 from alluvium.codecs.bitmaps.roaring import parse_bitmap, positions_of
 from alluvium.errors import CorruptTable
 
@@ -37,4 +37,12 @@ def test_union():
     assert (list(positions_of(data)), count, last_position(data)) == ([1, 5, 1 << 40], 3, 1 << 40)
     with pytest.raises(CorruptTable) as caught:
         union(left, b"nonsense")
+    assert caught.value.code == "damaged-bitmap"
+
+
+def test_contains():
+    whole, part = BitMap64([1, 5, 1 << 40]).serialize(), BitMap64([5, 1 << 40]).serialize()
+    assert contains(whole, part) and contains(whole, whole) and not contains(part, whole)
+    with pytest.raises(CorruptTable) as caught:
+        contains(whole, b"nonsense")
     assert caught.value.code == "damaged-bitmap"

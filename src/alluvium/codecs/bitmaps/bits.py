@@ -31,6 +31,18 @@ def roaring_of_blocks(blocks: Iterable[tuple[int, bytes]]) -> tuple[bytes, int]:
     return found.serialize(), len(found)
 
 
+def contains(whole: bytes, part: bytes) -> bool:
+    """Whether a bitmap (portable 64-bit format) has all numbers of another.
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`.
+    """
+    try:
+        return BitMap64.deserialize(part) <= BitMap64.deserialize(whole)
+    except (ValueError, RuntimeError) as error:
+        raise CorruptTable(f"the bitmap is damaged: {error}", code="damaged-bitmap") from None
+
+
 def union(left: bytes, right: bytes) -> tuple[bytes, int]:
     """The numbers of two bitmaps (portable 64-bit format), and how many there are.
 

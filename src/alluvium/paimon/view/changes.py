@@ -13,8 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.bitmaps.bits import contains
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.expr.tree import Expression
+from alluvium.paimon.features.deletion_vectors import vector_masks
 from alluvium.paimon.files.manifest import scan_entries
 from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
@@ -281,19 +283,21 @@ def plan_difference(snapshot: Snapshot, start: Snapshot, end: Snapshot) -> tuple
 
     Specification: `IncrementalDiffStartingScanner`: files that both states have are left out. Not those whose rows
     merge with rows of other files into rows that are in neither: Java tells rows then that no reader has ever seen.
-    Nor those whose rows a file has hidden that is gone: where an older state is the newest again, they are back.
+    Nor those whose rows a file or a vector has hidden that is gone: where an older state is the newest again, they are
+    back.
     """
     before, after = visible_entries(start), visible_entries(end)
     plans = []
-    for own, state in zip(_differing(snapshot, before, after), (start, end), strict=True):
+    for own, state in zip(_differing(snapshot, before, after, _unveiled(start, end)), (start, end), strict=True):
         plans.append(plan_entries(replace(state, schema=snapshot.schema), own))
     return plans[0], plans[1]
 
 
-def _differing(snapshot: Snapshot, before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The files of two states without which they differ nowhere."""
+def _differing(snapshot: Snapshot, before: pa.Table, after: pa.Table, unveiled: pa.Array) -> tuple[pa.Table, pa.Table]:
+    """The files of two states without which they differ nowhere; those that are `unveiled` among them."""
     both, schema = pa.concat_tables([before, after]), snapshot.schema
     common = pc.is_in(before["file_name"], value_set=after["file_name"].combine_chunks())
+    common = pc.and_not(common, pc.is_in(before["file_name"], value_set=unveiled))
     is_common = pc.is_in(both["file_name"], value_set=before["file_name"].filter(common).combine_chunks())
     wanted = ~np.asarray(is_common.combine_chunks().to_numpy(zero_copy_only=False), bool)
     count = before.num_rows
@@ -302,6 +306,19 @@ def _differing(snapshot: Snapshot, before: pa.Table, after: pa.Table) -> tuple[p
         sections = key_sections(both, partitions_of(both, schema), schema)
         wanted |= np.isin(sections, sections[merging])
     return before.filter(pa.array(wanted[:count])), after.filter(pa.array(wanted[count:]))
+
+
+def _unveiled(start: Snapshot, end: Snapshot) -> pa.Array:
+    """The names of data files of which a vector of the first state deletes a row that none of the last deletes."""
+    before, after = vector_masks(start), vector_masks(end)
+    if before is None or after is None:
+        return pa.array([], pa.string()) if before is None else before.ranges["name"].combine_chunks()
+    # A vector that lies where it lay is the same.
+    place = ["name", "index", "offset"]
+    others = before.ranges.join(after.ranges.select(place), place, join_type="left anti")["name"].to_pylist()
+    old, new = before.load(others), after.load(others)
+    names = [name for name, mask in old.items() if name not in new or not contains(new[name], mask)]
+    return pa.array(names, pa.string())
 
 
 def _takes_all(snapshot: Snapshot) -> bool:

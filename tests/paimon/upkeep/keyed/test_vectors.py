@@ -78,3 +78,16 @@ def test_rows_that_were_marked_meanwhile_do_not_come_back(store: Store, other: s
         compacted(late, compaction, before)
     assert caught.value.code == "concurrent-delete-delete"
     assert rows(store) == known and (2, "new") in known
+
+
+def test_a_difference_tells_rows_that_are_marked_no_more(store: Store) -> None:
+    """Their file is one of both states; what hid them is gone where an older state is the newest again."""
+    upsert(store, 9)
+    upsert(store, 1, gone=(0,))
+    once = load_snapshot(store).version
+    upsert(store, 2, gone=(1,))
+    ends = load_snapshot(store).version, PaimonTable.forPath(store.url).rollback_to_as_latest(snapshot_id=once).current
+    back = alluvium.open(store.url).changes(*ends, mode="diff")
+    assert [(row["_row_kind"], row["k"], row["s"][:3]) for row in back.to_pylist()] == [("+I", 2, "a l")]
+    ahead = alluvium.open(store.url).changes(once, ends[0], mode="diff")
+    assert [(row["_row_kind"], row["k"], row["s"][:3]) for row in ahead.to_pylist()] == [("+I", 2, "new")]
