@@ -54,11 +54,9 @@ def is_missing(name: str) -> str | None:
     if name in ("java", "pypaimon") and not (REFERENCE / "venv/bin/python").exists():
         return f"{name} is not installed: ../shared/reference/setup installs it"
     has_java = list((REFERENCE / "jars").glob("paimon-bundle-*.jar")) and (ENGINES / "paimon_java.py").exists()
-    return (
-        "Paimon Java is not installed: ../shared/reference/setup installs it"
-        if name == "java" and not has_java
-        else None
-    )
+    if name == "java" and not has_java:
+        return "Paimon Java is not installed: ../shared/reference/setup installs it"
+    return None
 
 
 def paimon_engines(names: list[str]) -> dict[str, Engine]:

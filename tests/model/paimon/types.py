@@ -1,4 +1,4 @@
-"""What the model calls types, as Paimon has them. It imports nothing of ours: the reference engine's Python reads it, too."""
+"""What the model calls types, as Paimon has them. It imports nothing of ours: the reference engine's Python reads it."""
 
 from typing import Any
 
