@@ -29,7 +29,7 @@ from alluvium.paimon.view.source import (
     View,
     has_ids,
 )
-from alluvium.paimon.view.system import read_system_table
+from alluvium.paimon.view.system.system_tables import read_system_table
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_from_arrow
 from alluvium.schema.types import Array, Map, Struct

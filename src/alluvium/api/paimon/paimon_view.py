@@ -36,7 +36,8 @@ from alluvium.paimon.view.changes import (
 from alluvium.paimon.view.merge import KIND, keep_deletes
 from alluvium.paimon.view.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.view.source import named_columns
-from alluvium.paimon.view.system import live_files, read_system_table
+from alluvium.paimon.view.system.file_tables import live_files
+from alluvium.paimon.view.system.system_tables import read_system_table
 from alluvium.plan.scan import ScanPlan
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
