@@ -33,6 +33,7 @@ class Given:
         branch: Of the table; None: the main one.
         storage_options: Credentials and settings of the object store.
         target: Where a table is to be, of which an argument says so.
+        database: All tables of it are meant, and the URL is the warehouse's.
     """
 
     url: str
@@ -41,6 +42,7 @@ class Given:
     branch: str | None = None
     storage_options: Mapping[str, str] | None = field(default=None, repr=False)
     target: str | None = None
+    database: str | None = None
 
     @cached_property
     def table(self) -> PaimonTable:
@@ -109,6 +111,7 @@ class Procedure:
         run: Gives the rows.
         subject: The parameter that names the table; None: it is about a whole warehouse.
         target: A parameter that names a table that need not be there; None: there is no such.
+        takes_databases: Whether `database.*` in the place of the table means all tables of a database.
     """
 
     parameters: Mapping[str, str]
@@ -116,6 +119,7 @@ class Procedure:
     run: Callable[[Given], Rows]
     subject: str | None = "table"
     target: str | None = None
+    takes_databases: bool = False
 
 
 #: The result of those that say that they are done.

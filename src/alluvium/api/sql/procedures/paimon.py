@@ -28,6 +28,7 @@ from alluvium.spark.sessions.catalog import parse_name, quoted_name
 from alluvium.spark.sessions.session import time_zone
 
 _BRANCH = "$branch_"
+_ALL_TABLES = ".*"
 _SYS = "sys"
 _TIMES = (DateType, TimestampType, TimestampNTZType)
 _TYPES = {STRING: StringType(), INT: IntegerType(), LONG: LongType(), BOOLEAN: BooleanType()}
@@ -75,7 +76,11 @@ def _given(call: Call, procedure: Procedure, values: Mapping[str, Value], catalo
     zone = time_zone(call.spark)
     if procedure.subject is None:
         return Given(_warehouse(call, catalog), values, zone)
-    url, branch = _table(call, str(values[procedure.subject]), catalog)
+    subject = str(values[procedure.subject])
+    if procedure.takes_databases and subject.endswith(_ALL_TABLES):
+        warehouse, database = _database(call, subject.removesuffix(_ALL_TABLES), catalog)
+        return Given(warehouse, values, zone, database=database)
+    url, branch = _table(call, subject, catalog)
     target = None if procedure.target is None else _place(call, str(values[procedure.target]), catalog)
     return Given(url, values, zone, branch, target=target)
 
@@ -95,6 +100,18 @@ def _warehouse(call: Call, catalog: str | None) -> str:
             hint=f"CALL {next(iter(known), 'lake')}.sys...",
         )
     return known[name]
+
+
+def _database(call: Call, text: str, catalog: str | None) -> tuple[str, str]:
+    """The warehouse and the database that an argument names, before `.*`.
+
+    Raises:
+        InvalidRequest: It names none (`"invalid-name"`), or one of no warehouse (`"no-warehouse"`).
+    """
+    *above, database = parse_name(call.spark, text)
+    if len(above) > 1:
+        raise InvalidRequest(f"{text!r} names no database", code="invalid-name", hint="database.*, or lake.database.*")
+    return _warehouse(call, above[0] if above else catalog), database
 
 
 def _table(call: Call, text: str, catalog: str | None) -> tuple[str, str | None]:
