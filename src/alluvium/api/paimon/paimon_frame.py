@@ -44,7 +44,7 @@ from alluvium.storage.locating import locating
 #: How texts name the ids of rows.
 _IDS = re.compile(rf"\b({ROW_ID}|{SEQUENCE})\b", re.IGNORECASE)
 #: System tables that are views of the table's rows.
-_VIEWS = {"audit_log": AUDIT, "ro": OPTIMIZED, "row_tracking": TRACKING, "row_lineage": TRACKING}
+_VIEWS = {"audit_log": AUDIT, "binlog": AUDIT, "ro": OPTIMIZED, "row_tracking": TRACKING, "row_lineage": TRACKING}
 
 
 def read_view(
@@ -137,7 +137,10 @@ def read_system(spark: SparkSession, request: WorkerRequest, choice: LaneChoice,
         schema = to_spark(nullable_schema(schema_from_arrow(table.schema)))
         return spark.createDataFrame(table, schema=schema)
     frame = read_rows(spark, _of(request, snapshot, View(view)), choice)
-    return kinds_first(frame, "rowkind") if view == AUDIT else frame
+    if view != AUDIT:
+        return frame
+    rows = kinds_first(frame, "rowkind")
+    return _as_arrays(rows) if name == "binlog" else rows
 
 
 def read_changes(
@@ -178,6 +181,12 @@ def kinds_first(frame: DataFrame, name: str) -> DataFrame:
     names = ", ".join(quote_text(kind) for kind in KIND_NAMES)
     own = [quote(column) for column in frame.columns if column != KIND]
     return frame.select(sql_column(f"element_at(array({names}), {quote(KIND)} + 1)").alias(name), *own)
+
+
+def _as_arrays(rows: DataFrame) -> DataFrame:
+    """As `changes.as_arrays`."""
+    kind, *own = rows.columns
+    return rows.select(quote(kind), *(sql_column(f"array({quote(name)})").alias(name) for name in own))
 
 
 def _difference(after: DataFrame, before: DataFrame, schema: Struct) -> DataFrame:

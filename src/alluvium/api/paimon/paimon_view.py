@@ -28,6 +28,7 @@ from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.view.changes import (
     ROW_KIND,
     ChangeRange,
+    as_arrays,
     difference,
     kind_names,
     plan_changes,
@@ -238,17 +239,18 @@ class PaimonView:
     def system(self, name: str) -> pa.Table:
         """A system table: `"snapshots"`, `"schemas"`, `"options"`, `"tags"`, `"branches"`, `"files"`, `"manifests"`,
         `"partitions"`, `"buckets"`, `"consumers"`, `"statistics"`, `"aggregation_fields"`, `"table_indexes"`,
-        `"file_key_ranges"`, `"audit_log"` (rows with their kind, deletions too), `"ro"` (what needs no merge),
-        `"row_tracking"`.
+        `"file_key_ranges"`, `"audit_log"` (rows with their kind, deletions too), `"binlog"` (the same, each value in
+        an array), `"ro"` (what needs no merge), `"row_tracking"`.
 
         Raises:
             InvalidRequest: There is no such table (`unknown-system-table`).
         """
         snapshot = self._snapshot
         with locating(snapshot.store, self.version):
-            if name == "audit_log":
+            if name in ("audit_log", "binlog"):
                 plan = keep_deletes(plan_scan(snapshot))
-                return _kinds_first(self._read(plan, [KIND, *self.schema.names]).read_all(), _ROWKIND)
+                rows = _kinds_first(self._read(plan, [KIND, *self.schema.names]).read_all(), _ROWKIND)
+                return rows if name == "audit_log" else as_arrays(rows)
             if name == "ro":
                 return self._read(plan_read_optimized(snapshot)).read_all()
             if name in ("row_tracking", "row_lineage"):

@@ -315,6 +315,21 @@ def kind_names(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
     )
 
 
+def as_arrays(rows: pa.Table) -> pa.Table:
+    """Rows behind their kind with each value in an array of its own, as `BinlogTable` has the rows of a state.
+
+    Two values, of before and after, Java has in changes that it follows, or that it reads out of a changelog.
+    """
+    columns = [rows.column(0), *(_each_in_array(column) for column in rows.columns[1:])]
+    fields = [rows.schema.field(0), *(pa.field(f.name, pa.list_(f.type)) for f in list(rows.schema)[1:])]
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def _each_in_array(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    made = [pa.ListArray.from_arrays(np.arange(len(c) + 1, dtype=np.int32), c) for c in column.chunks]
+    return pa.chunked_array(made, pa.list_(column.type))
+
+
 def difference(before: pa.Table, after: pa.Table) -> pa.Table:
     """Rows of `after`, with their kind in `_VALUE_KIND`, that are new or other than in `before`.
 
