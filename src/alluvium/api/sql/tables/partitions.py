@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -128,7 +129,7 @@ def _ensure_values(
 def _frame(call: Call, values: pa.Table, kinds: Mapping[str, DataType]) -> DataFrame:
     """Partitions with their places; columns are called by numbers, for any name may be that of a partition key."""
     fields = [StructField(f"c{n}", kind) for n, kind in enumerate(kinds.values())]
-    table = pa.table([pa.array(range(values.num_rows), pa.int64()), *values.select(list(kinds)).columns],
+    table = pa.table([pa.array(np.arange(values.num_rows)), *values.select(list(kinds)).columns],
                      [_PLACE, *(f.name for f in fields)])  # fmt: skip
     return call.spark.createDataFrame(table, StructType([StructField(_PLACE, LongType()), *fields]))
 
