@@ -9,7 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import alluvium
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 
 pytestmark = pytest.mark.spark
 
@@ -56,6 +56,18 @@ def test_between_snapshots_and_tags(lake: SparkSession) -> None:
         lake.sql("USE spark_catalog.default")
 
 
+def test_rows_with_their_kinds(lake: SparkSession) -> None:
+    assert came(lake, "'lake.db.`t$audit_log`', 1, 3") == [("+I", 1, "b"), ("+I", 3, "n"), ("-D", 2, "x")]
+    assert came(lake, "'lake.db.`t$audit_log`', 2, 2") == came(lake, "'lake.db.t', 2, 2") == []
+    # Java tells the rows that went between two tags as well.
+    with pytest.raises(UnsupportedFeature) as raised:
+        came(lake, "'lake.db.`t$audit_log`', '2024-05-01', '2024-05-02'")
+    assert raised.value.code == "unsupported-changes"
+    for name, columns in (("t", ["k", "v"]), ("`t$audit_log`", ["rowkind", "k", "v"])):
+        found = lake.sql(f"SELECT * FROM paimon_incremental_query('lake.db.{name}', 1, 2)")
+        assert found.columns == columns
+
+
 def test_between_times(lake: SparkSession) -> None:
     times = [
         row[0] for row in rows(lake, "SELECT unix_millis(cast(commit_time AS TIMESTAMP)) FROM lake.db.`t$snapshots`")
@@ -66,6 +78,9 @@ def test_between_times(lake: SparkSession) -> None:
     every = [(1, "a"), (1, "b"), (2, "x"), (3, "n")]
     for start, end in (("'2020-01-01'", "'2100-01-01 00:00:00'"), ("TIMESTAMP'2020-01-01'", "TIMESTAMP'2100-01-01'")):
         assert came(lake, f"'lake.db.t', {start}, {end}", "between_timestamp") == every
+    for table in ("t", "`t$audit_log`"):
+        assert came(lake, f"'lake.db.{table}', 0, 1", "between_timestamp") == []
+        assert came(lake, f"'lake.db.{table}', 4102444800000, 4102444800001", "between_timestamp") == []
 
 
 def test_to_the_tag_of_a_period(lake: SparkSession) -> None:
@@ -86,7 +101,7 @@ def test_what_is_refused(lake: SparkSession) -> None:
         ("1, 2, 3", InvalidRequest),
         ("'lake.db.t', 2, 1", InvalidRequest),
         ("'lake.db.nothing', 1, 2", NotFound),
-        ("'lake.db.t$snapshots', 1, 2", NotFound),
+        ("'lake.db.`t$snapshots`', 1, 2", NotFound),
         ("'lake.db.t', 1, 99", NotFound),
     ]:
         with pytest.raises(kind):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 SYSTEM_TABLES = (
     "snapshots", "schemas", "options", "tags", "branches", "files", "manifests", "partitions", "buckets", "consumers",
-    "statistics", "aggregation_fields", "table_indexes", "audit_log", "ro",
+    "statistics", "aggregation_fields", "table_indexes", "file_key_ranges", "audit_log", "binlog", "ro",
 )  # fmt: skip
 
 

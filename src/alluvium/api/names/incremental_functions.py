@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
+from alluvium.api.names.warehouses import find_named, has_named, url_of
 from alluvium.api.options import parse_timestamp_ms
+from alluvium.api.paimon.paimon_range import named_range
 from alluvium.api.reader import changes, read
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.upkeep.life.auto_tags import tag_before
 from alluvium.paimon.view.changes import ROW_KIND
+from alluvium.spark.sessions.catalog import parse_name
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.sessions.table_functions import Argument, Instant, forget_function, register_function
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 #: Rows that went are none of the table's (Java: "the DELETE records are not allowed to be returned").
 _SHOWN = ("+I", "+U")
+#: A snapshot, a tag or a time.
+_Point: TypeAlias = "int | str | dt.datetime"
 
 
 def answer_ranges(spark: SparkSession) -> None:
@@ -37,6 +44,44 @@ def forget_ranges(spark: SparkSession) -> None:
     """Undoes `answer_ranges`."""
     for name in _FUNCTIONS:
         forget_function(spark, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A table that a call names.
+
+    Attributes:
+        access: The table.
+        has_kinds: Whether it is named as `t$audit_log`, whose rows have their kinds first.
+    """
+
+    access: PaimonAccess
+    has_kinds: bool
+
+    def between(self, start: _Point, end: _Point, mode: str = "auto") -> DataFrame:
+        """What came after one point up to another.
+
+        Raises:
+            UnsupportedFeature: With kinds, between tags of a table with a primary key: what is gone is not told there.
+        """
+        access = self.access
+        if self.has_kinds and named_range(access.snapshot(), start, end, mode).mode == "diff":
+            raise UnsupportedFeature(
+                "the difference of two states has no rows that went",
+                code="unsupported-changes",
+                url=access.url,
+                features=("diff",),
+                hint="give snapshots, not tags",
+            )
+        rows = changes(access.spark, access.url, start, end, mode=mode, branch=access.branch)
+        if self.has_kinds:
+            return rows.withColumnRenamed(ROW_KIND, "rowkind")
+        return rows.where(sf.col(ROW_KIND).isin(*_SHOWN)).drop(ROW_KIND)
+
+    def nothing(self) -> DataFrame:
+        """No row, in the same columns."""
+        system = "audit_log" if self.has_kinds else None
+        return read(self.access.spark, self.access.url, branch=self.access.branch, system=system).where(sf.lit(False))
 
 
 def _rows(
@@ -58,43 +103,48 @@ def _rows(
             code="invalid-argument",
             hint=f"{function}('...', {', '.join(points)})",
         )
-    access = known_paimon(spark, given[0])
+    return rows_of(_asked(spark, given[0]), *given[1:])
+
+
+def _asked(spark: SparkSession, name: str) -> _Asked:
+    named = find_named(spark, parse_name(spark, name))
+    if named is not None and named.system == "audit_log" and has_named(spark, named):
+        return _Asked(PaimonAccess(spark, url_of(spark, named), branch=named.branch), True)
+    access = known_paimon(spark, name)
     if access is None:
-        raise NotFound(f"{given[0]!r} is no Paimon table", code="not-a-table", hint="database.table, or paimon.`/path`")
-    return rows_of(access, *given[1:])
+        raise NotFound(f"{name!r} is no Paimon table", code="not-a-table", hint="database.table, or paimon.`/path`")
+    return _Asked(access, False)
 
 
-def _between(access: PaimonAccess, start: Argument, end: Argument) -> DataFrame:
+def _between(asked: _Asked, start: Argument, end: Argument) -> DataFrame:
     """Ends are snapshots or tags."""
-    return _changed(access, *(point if isinstance(point, str) else int(point) for point in (start, end)))
+    first, last = (point if isinstance(point, str) else int(point) for point in (start, end))
+    return asked.between(first, last)
 
 
-def _between_times(access: PaimonAccess, start: Argument, end: Argument) -> DataFrame:
+def _between_times(asked: _Asked, start: Argument, end: Argument) -> DataFrame:
     """Ends are texts in the session's time zone, or milliseconds since 1970 UTC."""
-    return _changed(access, *(_time(point, time_zone(access.spark)) for point in (start, end)))
+    first, last = (_time(point, time_zone(asked.access.spark)) for point in (start, end))
+    try:
+        return asked.between(first, last)
+    except NotFound as error:
+        if error.code != "no-snapshot-before":
+            raise
+        return asked.nothing()
 
 
 def _time(point: Argument, zone: str) -> dt.datetime:
     if isinstance(point, Instant):
         return _EPOCH + dt.timedelta(microseconds=point)
     is_number = isinstance(point, int) or point.strip().isdecimal()
-    return _EPOCH + dt.timedelta(milliseconds=int(point) if is_number else parse_timestamp_ms(point, zone))
+    return _EPOCH + dt.timedelta(milliseconds=int(point) if is_number else parse_timestamp_ms(point, zone=zone))
 
 
-def _to_tag(access: PaimonAccess, end: Argument) -> DataFrame:
+def _to_tag(asked: _Asked, end: Argument) -> DataFrame:
     """From the tag of the period before, as far as there are both; else nothing came."""
-    snapshot = access.snapshot()
+    snapshot = asked.access.snapshot()
     before = tag_before(snapshot.store, snapshot.schema.options, str(end), snapshot.branch)
-    if before is None:
-        return read(access.spark, access.url, branch=access.branch).where(sf.lit(False))
-    return _changed(access, before, str(end), "diff")
-
-
-def _changed(
-    access: PaimonAccess, start: int | str | dt.datetime, end: int | str | dt.datetime, mode: str = "auto"
-) -> DataFrame:
-    rows = changes(access.spark, access.url, start, end, mode=mode, branch=access.branch)
-    return rows.where(sf.col(ROW_KIND).isin(*_SHOWN)).drop(ROW_KIND)
+    return asked.nothing() if before is None else asked.between(before, str(end))
 
 
 _FUNCTIONS: Mapping[str, tuple[Sequence[str], Callable[..., DataFrame]]] = {

@@ -253,9 +253,8 @@ def test_orphans_of_a_whole_database(tmp_path: Path) -> None:
 
     assert removed(dry_run=True) == [(1, 5), (1, 5)]
     assert removed(older_than=1) == [(0, 0), (0, 0)]
-    procedure = find_procedure("remove_orphan_files")
-    values = bind_arguments("remove_orphan_files", procedure, ("db.*",), {})
-    assert procedure.run(Given(warehouse, values, "UTC", database="db")) == ((2, 10),)
+    (told,) = run_procedure("remove_orphan_files", warehouse, {"table": "db.*"}, {})
+    assert told == {"deletedFileCount": 2, "deletedFileTotalLenInBytes": 10}
     assert removed() == [(0, 0), (0, 0)]
     assert (tmp_path / "other.db/c/bucket-0/stray").exists()
     with pytest.raises(InvalidRequest) as raised:

@@ -122,6 +122,18 @@ class Procedure:
     takes_databases: bool = False
 
 
+#: How the tables of a database are named, all of them.
+_ALL_TABLES = ".*"
+
+
+def database_in(procedure: Procedure, values: Mapping[str, Value]) -> str | None:
+    """The name of the database of which a call means all tables; None: it means a table."""
+    if procedure.subject is None or not procedure.takes_databases:
+        return None
+    subject = str(values[procedure.subject])
+    return subject.removesuffix(_ALL_TABLES) if subject.endswith(_ALL_TABLES) else None
+
+
 #: The result of those that say that they are done.
 DONE = (("result", BOOLEAN),)
 

@@ -19,7 +19,17 @@ from pyspark.sql.types import (
 
 from alluvium.api.names.paimon_access import known_paimon
 from alluvium.api.names.warehouses import find_named, url_of, warehouses_of
-from alluvium.api.paimon.life.procedure import BOOLEAN, INT, LONG, STRING, Given, Procedure, Value, bind_arguments
+from alluvium.api.paimon.life.procedure import (
+    BOOLEAN,
+    INT,
+    LONG,
+    STRING,
+    Given,
+    Procedure,
+    Value,
+    bind_arguments,
+    database_in,
+)
 from alluvium.api.paimon.life.procedures import find_procedure
 from alluvium.api.sql.call import Call, texts
 from alluvium.errors import InvalidRequest, NotFound
@@ -28,7 +38,6 @@ from alluvium.spark.sessions.catalog import parse_name, quoted_name
 from alluvium.spark.sessions.session import time_zone
 
 _BRANCH = "$branch_"
-_ALL_TABLES = ".*"
 _SYS = "sys"
 _TIMES = (DateType, TimestampType, TimestampNTZType)
 _TYPES = {STRING: StringType(), INT: IntegerType(), LONG: LongType(), BOOLEAN: BooleanType()}
@@ -76,11 +85,10 @@ def _given(call: Call, procedure: Procedure, values: Mapping[str, Value], catalo
     zone = time_zone(call.spark)
     if procedure.subject is None:
         return Given(_warehouse(call, catalog), values, zone)
-    subject = str(values[procedure.subject])
-    if procedure.takes_databases and subject.endswith(_ALL_TABLES):
-        warehouse, database = _database(call, subject.removesuffix(_ALL_TABLES), catalog)
+    if (name := database_in(procedure, values)) is not None:
+        warehouse, database = _database(call, name, catalog)
         return Given(warehouse, values, zone, database=database)
-    url, branch = _table(call, subject, catalog)
+    url, branch = _table(call, str(values[procedure.subject]), catalog)
     target = None if procedure.target is None else _place(call, str(values[procedure.target]), catalog)
     return Given(url, values, zone, branch, target=target)
 
@@ -103,7 +111,7 @@ def _warehouse(call: Call, catalog: str | None) -> str:
 
 
 def _database(call: Call, text: str, catalog: str | None) -> tuple[str, str]:
-    """The warehouse and the database that an argument names, before `.*`.
+    """The warehouse and the database that an argument names.
 
     Raises:
         InvalidRequest: It names none (`"invalid-name"`), or one of no warehouse (`"no-warehouse"`).
