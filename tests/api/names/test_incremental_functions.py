@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import alluvium
+from alluvium.api.names.warehouses import find_named, url_of
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 
 pytestmark = pytest.mark.spark
@@ -68,6 +69,33 @@ def test_rows_with_their_kinds(lake: SparkSession) -> None:
         assert found.columns == columns
 
 
+def test_updates_in_one_row(lake: SparkSession) -> None:
+    lake.sql(
+        "CREATE TABLE lake.db.told (k INT, v STRING, m MAP<STRING, INT>) "
+        "TBLPROPERTIES ('primary-key' = 'k', 'bucket' = '1', 'changelog-producer' = 'lookup')"
+    )
+    lake.sql("INSERT INTO lake.db.told VALUES (1, 'a', map('x', 1)), (2, 'b', NULL)")
+    lake.sql("INSERT INTO lake.db.told VALUES (1, 'c', NULL), (3, 'n', NULL)")
+    lake.sql("DELETE FROM lake.db.told WHERE k = 2")
+    try:
+        ((last,),) = rows(lake, "SELECT max(snapshot_id) FROM lake.db.`told$snapshots`")
+        text = f"SELECT rowkind, k, v, m[0]['x'] FROM paimon_incremental_query('lake.db.`told$binlog`', 0, {last})"
+        assert rows(lake, text) == [
+            ("+I", [1], ["a"], 1), ("+I", [2], ["b"], None), ("+I", [3], ["n"], None), ("+U", [1, 1], ["a", "c"], 1),
+            ("-D", [2], ["b"], None),
+        ]  # fmt: skip
+        named = find_named(lake, ["lake", "db", "told"])
+        assert named is not None
+        here = alluvium.open(url_of(lake, named)).changes(0, last, mode="binlog").to_pylist()
+        there = alluvium.changes(lake, url_of(lake, named), 0, last, mode="binlog").toArrow().to_pylist()
+        assert sorted(map(str, here)) == sorted(map(str, there))
+        assert rows(lake, "SELECT rowkind, k FROM lake.db.`told$binlog`") == [("+I", [1]), ("+I", [3])]
+    finally:
+        lake.sql("DROP TABLE lake.db.told")
+    app = came(lake, "'lake.db.`app$binlog`', 1, 2")
+    assert app == [("+I", [1], ["b"]), ("+I", [3], ["n"])]
+
+
 def test_between_times(lake: SparkSession) -> None:
     times = [
         row[0] for row in rows(lake, "SELECT unix_millis(cast(commit_time AS TIMESTAMP)) FROM lake.db.`t$snapshots`")
@@ -78,7 +106,7 @@ def test_between_times(lake: SparkSession) -> None:
     every = [(1, "a"), (1, "b"), (2, "x"), (3, "n")]
     for start, end in (("'2020-01-01'", "'2100-01-01 00:00:00'"), ("TIMESTAMP'2020-01-01'", "TIMESTAMP'2100-01-01'")):
         assert came(lake, f"'lake.db.t', {start}, {end}", "between_timestamp") == every
-    for table in ("t", "`t$audit_log`"):
+    for table in ("t", "`t$audit_log`", "`t$binlog`"):
         assert came(lake, f"'lake.db.{table}', 0, 1", "between_timestamp") == []
         assert came(lake, f"'lake.db.{table}', 4102444800000, 4102444800001", "between_timestamp") == []
 

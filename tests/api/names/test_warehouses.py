@@ -204,7 +204,7 @@ def test_orphans_of_all_tables_of_a_database(lake: SparkSession) -> None:
         lake.sql(f"CREATE TABLE lake.strays.{name} AS SELECT 1 AS k")
         named = find_named(lake, ["lake", "strays", name])
         assert named is not None
-        stray = Path(url_of(lake, named).removeprefix("file://"), "bucket-0/stray")
+        stray = Path(url_of(lake, named).removeprefix("file:"), "bucket-0/stray")
         stray.write_bytes(b"12345")
         os.utime(stray, (1, 1))
     for text, found in [

@@ -22,7 +22,7 @@ from alluvium.api.paimon.paimon_range import named_range
 from alluvium.api.reader import changes, read
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.upkeep.life.auto_tags import tag_before
-from alluvium.paimon.view.changes import ROW_KIND
+from alluvium.paimon.view.changes import BINLOG, ROW_KIND
 from alluvium.spark.sessions.catalog import parse_name
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.sessions.table_functions import Argument, Instant, forget_function, register_function
@@ -30,6 +30,7 @@ from alluvium.spark.sessions.table_functions import Argument, Instant, forget_fu
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 #: Rows that went are none of the table's (Java: "the DELETE records are not allowed to be returned").
 _SHOWN = ("+I", "+U")
+_AUDIT = "audit_log"
 #: A snapshot, a tag or a time.
 _Point: TypeAlias = "int | str | dt.datetime"
 
@@ -52,20 +53,20 @@ class _Asked:
 
     Attributes:
         access: The table.
-        has_kinds: Whether it is named as `t$audit_log`, whose rows have their kinds first.
+        system: How it is named: `t$audit_log` and `t$binlog` have the kinds of rows first.
     """
 
     access: PaimonAccess
-    has_kinds: bool
+    system: str | None = None
 
-    def between(self, start: _Point, end: _Point, mode: str = "auto") -> DataFrame:
+    def between(self, start: _Point, end: _Point) -> DataFrame:
         """What came after one point up to another.
 
         Raises:
-            UnsupportedFeature: With kinds, between tags of a table with a primary key: what is gone is not told there.
+            UnsupportedFeature: Of `t$audit_log`, between tags of a table with a primary key: what is gone is not told.
         """
-        access = self.access
-        if self.has_kinds and named_range(access.snapshot(), start, end, mode).mode == "diff":
+        access, mode = self.access, BINLOG if self.system == BINLOG else "auto"
+        if self.system == _AUDIT and named_range(access.snapshot(), start, end, mode).mode == "diff":
             raise UnsupportedFeature(
                 "the difference of two states has no rows that went",
                 code="unsupported-changes",
@@ -74,14 +75,14 @@ class _Asked:
                 hint="give snapshots, not tags",
             )
         rows = changes(access.spark, access.url, start, end, mode=mode, branch=access.branch)
-        if self.has_kinds:
+        if self.system is not None:
             return rows.withColumnRenamed(ROW_KIND, "rowkind")
         return rows.where(sf.col(ROW_KIND).isin(*_SHOWN)).drop(ROW_KIND)
 
     def nothing(self) -> DataFrame:
         """No row, in the same columns."""
-        system = "audit_log" if self.has_kinds else None
-        return read(self.access.spark, self.access.url, branch=self.access.branch, system=system).where(sf.lit(False))
+        access = self.access
+        return read(access.spark, access.url, branch=access.branch, system=self.system).where(sf.lit(False))
 
 
 def _rows(
@@ -108,12 +109,12 @@ def _rows(
 
 def _asked(spark: SparkSession, name: str) -> _Asked:
     named = find_named(spark, parse_name(spark, name))
-    if named is not None and named.system == "audit_log" and has_named(spark, named):
-        return _Asked(PaimonAccess(spark, url_of(spark, named), branch=named.branch), True)
+    if named is not None and named.system in (_AUDIT, BINLOG) and has_named(spark, named):
+        return _Asked(PaimonAccess(spark, url_of(spark, named), branch=named.branch), named.system)
     access = known_paimon(spark, name)
     if access is None:
         raise NotFound(f"{name!r} is no Paimon table", code="not-a-table", hint="database.table, or paimon.`/path`")
-    return _Asked(access, False)
+    return _Asked(access)
 
 
 def _between(asked: _Asked, start: Argument, end: Argument) -> DataFrame:

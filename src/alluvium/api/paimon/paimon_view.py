@@ -26,11 +26,15 @@ from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.view.changes import (
+    BINLOG,
+    PLACES,
     ROW_KIND,
     ChangeRange,
     as_arrays,
     difference,
     kind_names,
+    packed,
+    placed,
     plan_changes,
     plan_difference,
 )
@@ -216,9 +220,10 @@ class PaimonView:
             mode: `"delta"`: rows of the data files that appends added; `"changelog"`: rows of changelog files;
                 `"diff"`: rows that are other at the end than at the start; `"auto"`: `changelog` where the table's
                 `changelog-producer` writes one, else `delta`; between two tags of a table with a primary key `diff`,
-                as what lies between may have expired. As `incremental-between-scan-mode`.
+                as what lies between may have expired. As `incremental-between-scan-mode`. `"binlog"`: as `auto`, but
+                never a difference, each value in an array; of an update one row, whose arrays have both values.
             columns: Names of columns, without the first; None: the table's.
-            where: Only changes for which this is true.
+            where: Only changes for which this is true; not with `"binlog"`.
 
         Returns:
             `_row_kind` (`+I`, `-U`, `+U`, `-D`), then the columns.
@@ -229,11 +234,17 @@ class PaimonView:
         """
         predicate = self._parse(where)
         names = self._expand(columns) or list(self.schema.names)
+        if mode == BINLOG and predicate is not None:
+            raise InvalidRequest("arrays of values are not compared with values", code="contradicting-options")
         with locating(self._snapshot.store, None):
             chosen = named_range(self._snapshot, start, end, mode)
             if chosen.mode == "diff":
                 return self._difference(chosen, names, predicate)
             plan = plan_changes(self._snapshot, chosen.start, chosen.end, chosen.mode)
+            if mode == BINLOG and self.primary_keys:
+                return _kinds_first(packed(self._read(placed(plan), [KIND, *names, *PLACES]).read_all()), ROW_KIND)
+            if mode == BINLOG:
+                return as_arrays(_kinds_first(self._read(plan, [KIND, *names]).read_all(), ROW_KIND))
             return _kinds_first(self._read(plan, [KIND, *names], predicate).read_all(), ROW_KIND)
 
     def system(self, name: str) -> pa.Table:
