@@ -89,7 +89,7 @@ def test_updates_in_one_row(lake: SparkSession) -> None:
         here = alluvium.open(url_of(lake, named)).changes(0, last, mode="binlog").to_pylist()
         there = alluvium.changes(lake, url_of(lake, named), 0, last, mode="binlog").toArrow().to_pylist()
         assert sorted(map(str, here)) == sorted(map(str, there))
-        assert rows(lake, "SELECT rowkind, k FROM lake.db.`told$binlog`") == [("+I", [1]), ("+I", [3])]
+        assert rows(lake, "SELECT rowkind, k FROM lake.db.`told$binlog`") == [("+I", [1]), ("+I", [3]), ("-D", [2])]
     finally:
         lake.sql("DROP TABLE lake.db.told")
     app = came(lake, "'lake.db.`app$binlog`', 1, 2")
