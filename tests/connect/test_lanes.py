@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from past_tables import WITH_PAST, with_past
 from s3_server import S3Bucket, serve_s3
 
 import alluvium
@@ -52,6 +53,14 @@ def test_rows_by_python_workers(connect, url: str):
     (scan,) = alluvium.explain(alluvium.read(connect, url, lane="python", where="x > 1").where("x < 3"))
     assert (scan.lane, scan.files) == ("python", 1) and "asked for" in scan.why
     assert alluvium.read(connect, url, lane="python").schema == alluvium.read(connect, url).schema
+
+
+@pytest.mark.parametrize("lane", ["connect", "python"])
+def test_rows_that_were_there_before_a_column(connect, lane: str, tmp_path: Path):
+    """The server's reader knows what the schema says of them; so do the workers."""
+    path = str(with_past(tmp_path / "t"))
+    assert rows(alluvium.read(connect, path, lane=lane)) == WITH_PAST
+    assert rows(alluvium.read(connect, path, lane=lane).where("x = 7").select("id")) == [(0,), (1,), (2,)]
 
 
 def test_enable_and_disable(connect, url: str):

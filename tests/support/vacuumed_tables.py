@@ -16,6 +16,7 @@ from alluvium.delta.log.names import LOG_DIRECTORY, commit_path
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.rows.vector_files import vector_column, write_vectors
 from alluvium.delta.terms.actions import Actions, tombstones_of
+from alluvium.delta.terms.spec import Protocol
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, vacuum
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot
@@ -91,12 +92,18 @@ def mask_first_file(store: Store) -> str:
     vectors, path = write_vectors(store, [(_ROW_0, 1)], uuid.uuid4())
     masked = file.set_column(file.schema.get_field_index("deletionVector"), "deletionVector", vector_column(vectors))
     removed = tombstones_of(file, int(time.time() * 1000))
-    actions = Actions(added=masked.select(file.schema.names), removed=removed)
+    actions = Actions(protocol=_WITH_VECTORS, added=masked.select(file.schema.names), removed=removed)
     publish(store, Draft(actions, ReadScope.table(), Operation("DELETE"), snapshot.version), snapshot, DEFAULT_RETRY)
     assert path is not None
     return path
 
 
+_WITH_VECTORS = Protocol(
+    min_reader_version=3,
+    min_writer_version=7,
+    reader_features=("deletionVectors",),
+    writer_features=("deletionVectors", "appendOnly", "invariants"),
+)
 #: A 64-bit bitmap of row 0 in the portable format: one bitmap, of the upper half 0, with one array of one number.
 _ROW_0 = (
     (1).to_bytes(8, "little")

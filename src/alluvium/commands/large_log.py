@@ -109,7 +109,7 @@ class _Choose:
     def __call__(self, rows: pa.StructArray) -> pa.RecordBatch:
         files = pa.Table.from_batches([checkpoint_rows(rows)])
         # A file whose rows are all deleted must come, or a commit that restored them would find nothing to replace.
-        kept = select_among(files, self.where, self.config, self.time_zone, self._statistics, drop_emptied=False).files
+        kept = select_among(files, self.where, self.config, self.time_zone, self._statistics).files
         whole = kept.select(FILES.names).combine_chunks()
         batches = whole.to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=FILES)

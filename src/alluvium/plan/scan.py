@@ -16,6 +16,10 @@ FIELD_ID = "parquet.field.id"
 #: Key beside `FIELD_ID`, true where the field's name in the plan is a mere label, which no file has.
 LABEL = "alluvium.label"
 
+#: Key in a field's metadata of `read_schema`: SQL of a constant that rows have whose file lacks the column. Spark's
+#: reader knows the key.
+BEFORE = "EXISTS_DEFAULT"
+
 #: Metadata column: the address of the file that a row is in.
 FILE_COLUMN = "_file"
 #: Field of `constants` where a part has `local_instants`: what the table knows of instants in the file, by its own
@@ -40,7 +44,7 @@ SCAN_FILES = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Physical:
-    """A column of the data file, by its path of physical names; null where the file lacks it.
+    """A column of the data file, by its path of physical names; null, or what `BEFORE` says, where the file lacks it.
 
     Structs in `type` have physical names as well.
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from past_tables import WITH_PAST, with_past
 from pyspark.sql import SparkSession
 from row_verbs import KINDS, SOURCE, VERBS, changes, kept_ids, make_begun, rows, told
 
@@ -55,3 +56,33 @@ def test_both_do_the_same(spark: SparkSession, begun: Path, tmp_path: Path, verb
     assert told(urls[0]) == told(urls[1])
     assert changes(urls[0]) == changes(urls[1])
     assert kept_ids(urls[0], kind) == kept_ids(urls[1], kind)
+
+
+def test_rows_that_were_there_before_a_column(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's reader knows what the schema says of them."""
+    path = str(with_past(tmp_path / "t"))
+    assert sorted(tuple(row) for row in alluvium.read(spark, path).collect()) == WITH_PAST
+    DeltaTable.forPath(spark, path).delete("x is null")
+    assert sorted(row.id for row in alluvium.read(spark, path).where("x = 7").collect()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("told", [1, 2, 3])
+@pytest.mark.parametrize("masks", ["true", "false"])
+@pytest.mark.parametrize("with_spark", [True, False])
+@pytest.mark.parametrize(("where", "left"), [("id in (1, 2)", [0, 3, 4]), ("id = 4", [0, 1, 2, 3]), ("id < 3", [3, 4])])
+def test_a_number_of_rows_that_is_too_small_takes_none_along(
+    spark: SparkSession, tmp_path: Path, told: int, masks: str, with_spark: bool, where: str, left: list[int]
+) -> None:
+    """Statistics say that no row is left where two are: that is for the file to say (docs/decisions/0018)."""
+    path = str(tmp_path)
+    alluvium.write(pa.table({"id": range(5), "v": [0] * 5}), path, **{"delta.enableDeletionVectors": masks})
+    log = tmp_path / "_delta_log" / f"{0:020d}.json"
+    log.write_text(log.read_text().replace('\\"numRecords\\":5', f'\\"numRecords\\":{told}'))
+    for crc in log.parent.glob("*.crc"):
+        crc.unlink()
+    assert alluvium.open(path).count() == told
+    table = DeltaTable.forPath(spark, path) if with_spark else DeltaTable.forPath(path)
+    table.update(where, {"v": "9"})
+    assert sorted(alluvium.open(path).to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
+    table.delete(where)
+    assert sorted(alluvium.open(path).to_arrow()["id"].to_pylist()) == left

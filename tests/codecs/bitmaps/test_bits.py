@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyroaring import BitMap64
 
-from alluvium.codecs.bitmaps.bits import BLOCK_BITS, roaring_of_blocks, union
+from alluvium.codecs.bitmaps.bits import BLOCK_BITS, last_position, roaring_of_blocks, union
 from alluvium.codecs.bitmaps.roaring import parse_bitmap, positions_of
 from alluvium.errors import CorruptTable
 
@@ -34,7 +34,7 @@ def test_full_and_empty_blocks():
 def test_union():
     left, right = BitMap64([1, 5]).serialize(), BitMap64([5, 1 << 40]).serialize()
     data, count = union(left, right)
-    assert (list(positions_of(data)), count) == ([1, 5, 1 << 40], 3)
+    assert (list(positions_of(data)), count, last_position(data)) == ([1, 5, 1 << 40], 3, 1 << 40)
     with pytest.raises(CorruptTable) as caught:
         union(left, b"nonsense")
     assert caught.value.code == "damaged-bitmap"

@@ -86,7 +86,7 @@ def test_defaults_of_the_rows_own_table_do_not_come_with_them():
     plain = merged_config(new_config(struct(a=INTEGER), [], {}), data)
     assert [f.metadata for f in plain.schema.fields] == [{}, {"comment": "c"}]
     keeps = new_config(struct(a=INTEGER), [], {"delta.feature.allowColumnDefaults": "supported"})
-    assert merged_config(keeps, data).schema.fields[1].metadata["CURRENT_DEFAULT"] == "'x'"
+    assert merged_config(keeps, data).schema.fields[1].metadata == {"CURRENT_DEFAULT": "'x'", "comment": "c"}
     # The same of a table that is made of them, and of one whose schema they replace.
     made = new_config(data, [], {})
     over = overwritten_config(new_config(struct(z=LONG), [], {}), data, [])

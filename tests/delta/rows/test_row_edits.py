@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap64
 
@@ -35,6 +36,10 @@ def store(tmp_path):
         ],
         schema=WRITTEN_FILES,
     )
+    for n in range(3):
+        with pa.BufferOutputStream() as sink:
+            pq.write_table(pa.table({"id": range(ROWS)}), sink)
+            store.put(f"d/{n}.parquet", sink.getvalue().to_pybytes())
     new = NewFiles(written, tuple(FileFooter(ROWS, {}) for _ in range(3)))
     DeltaTarget(store, config, None).commit(Append(new, Operation("WRITE"), ReadScope.nothing()))
     return store
@@ -101,6 +106,28 @@ def test_rows_are_counted_before_they_are_masked(store):
     with pytest.raises(CorruptTable) as caught:
         edit(store, {"d/0.parquet": [1]})
     assert caught.value.code == "no-num-records"
+
+
+@pytest.mark.parametrize("told", [1, 2, ROWS - 1])
+@pytest.mark.parametrize("rows", [[0], [0, 1], [ROWS - 1], range(ROWS - 1), range(1, ROWS)])
+def test_a_file_goes_when_it_has_no_rows_left_and_not_when_its_statistics_say_so(store, told, rows):
+    """A number of rows that forgets some would take them along."""
+    path = "_delta_log/00000000000000000000.json"
+    store.put(path, store.get(path).replace(b'\\"numRecords\\":1000', f'\\"numRecords\\":{told}'.encode()))
+    edit(store, {"d/0.parquet": rows})
+    assert masks_of(store) == {"d/0.parquet": list(rows)}
+    live = {row["path"]: json.loads(row["stats"]) for row in load_snapshot(store).files.to_pylist()}
+    assert live["d/0.parquet"]["numRecords"] in (told, ROWS) and live["d/0.parquet"]["numRecords"] > max(rows)
+    edit(store, {"d/0.parquet": range(ROWS)})
+    assert set(live) - {r["path"] for r in load_snapshot(store).files.to_pylist()} == {"d/0.parquet"}
+
+
+def test_rows_beyond_the_file_are_not_masked(store):
+    """The file was replaced since it was read."""
+    with pytest.raises(CorruptTable) as caught:
+        edit(store, {"d/1.parquet": [5, ROWS]})
+    assert (caught.value.code, caught.value.path) == ("damaged-file", "d/1.parquet")
+    assert masks_of(store) == {}
 
 
 def test_candidates_tell_file_and_place(store):

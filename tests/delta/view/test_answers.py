@@ -82,13 +82,6 @@ def test_nulls_make_a_predicate_uncertain(tmp_path: Path) -> None:
     assert table.count("i >= 0 or i is null or day = '2024-01-01'") == 10
 
 
-def test_files_without_live_rows_are_skipped(tmp_path: Path) -> None:
-    table = _table(tmp_path, [{**_stats(6, 0, 4), **_deleted(6)}, _stats(20, 0, 9)])
-    assert table.files("i = 3")["path"].to_pylist() == ["1"]
-    assert table.files()["path"].to_pylist() == ["0", "1"]
-    assert alluvium.explain(str(tmp_path), "i = 3").skipped["deletion"] == 1
-
-
 def test_explain_tells_what_is_counted_from_the_log(tmp_path: Path) -> None:
     _table(tmp_path, [_stats(10, 0, 4), _stats(20, 5, 9), {}])
     explained = alluvium.explain(str(tmp_path), "i >= 5")

@@ -182,11 +182,8 @@ def test_no_row_is_lost_and_none_is_counted_twice(text: str) -> None:
         assert {n for n, f in enumerate(files) if any(holds(r) for r in f.live)} <= set(kept)
         for number, certain in zip(selection.files["path"].to_pylist(), selection.certain.to_pylist(), strict=True):
             assert not certain or all(holds(r) for r in files[int(number[1:])].live)
-        left_out = selection.by_partition + selection.by_statistics + selection.by_deletion
-        assert left_out == len(files) - len(kept)
-        names = ["partition", "statistics", *(["deletion"] if selection.by_deletion else [])]
-        amounts = [selection.by_partition, selection.by_statistics, selection.by_deletion]
-        assert selection.skipped == tuple(zip(names, amounts[: len(names)], strict=True))
+        assert selection.by_partition + selection.by_statistics == len(files) - len(kept)
+        assert selection.skipped == (("partition", selection.by_partition), ("statistics", selection.by_statistics))
         assert plan_scan(snapshot, where).skipped == selection.skipped
         counted = count_from_log(snapshot, where)
         rest = numbers(counted.undecided)
@@ -203,7 +200,7 @@ def test_files_that_bounds_tell_apart_are_left_out(text: str) -> None:
     for files, snapshot in FULL:
         where = parse_predicate(text, snapshot.config.schema)
         selection = select_files(snapshot, where)
-        expected, reasons = set(), [0, 0, 0]
+        expected, reasons = set(), [0, 0]
         for number, file in enumerate(files):
             ends = file.bounds("i")
             nulls = any(row["i"] is None for row in file.rows)
@@ -217,16 +214,14 @@ def test_files_that_bounds_tell_apart_are_left_out(text: str) -> None:
             by_values = [holds({"i": i, "e": i, **file.values}) for i in [None, *range(-30, 30)]]
             if not any(by_values):
                 reasons[0] += 1
-            elif not file.live and file.deleted:
-                reasons[1] += 1
             elif not any(holds({**row, **file.values}) for row in possible) and (possible or not all(by_values)):
-                reasons[2] += 1
+                reasons[1] += 1
             else:
                 expected.add(number)
         assert set(numbers(selection.files)) == expected, [
             f for n, f in enumerate(files) if n in expected ^ set(numbers(selection.files))
         ]
-        assert [selection.by_partition, selection.by_deletion, selection.by_statistics] == reasons
+        assert [selection.by_partition, selection.by_statistics] == reasons
         if text.startswith(("i <", "i >", "p", "q", "true")) and " and " not in text and " or i" not in text:
             # No row of a file that is left undecided makes all of them equal.
             for number in numbers(count_from_log(snapshot, where).undecided):

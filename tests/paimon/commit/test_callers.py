@@ -80,7 +80,7 @@ def kill(monkeypatch: pytest.MonkeyPatch, store: Store, txn: tuple[str, int], *,
 def expire_as_others_do(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other engines know nothing of callers' files."""
     with monkeypatch.context() as patched:
-        patched.setattr("alluvium.paimon.upkeep.removal.expire.note_expiring", lambda *args: None)
+        patched.setattr("alluvium.paimon.upkeep.removal.expire.note_expiring", lambda *args: [])
         expire_all_but_last(store)
 
 

@@ -42,3 +42,8 @@ def union(left: bytes, right: bytes) -> tuple[bytes, int]:
     except (ValueError, RuntimeError) as error:
         raise CorruptTable(f"the bitmap is damaged: {error}", code="damaged-bitmap") from None
     return both.serialize(), len(both)
+
+
+def last_position(bitmap: bytes) -> int:
+    """The greatest number of a bitmap (portable 64-bit format) that is not empty."""
+    return int(BitMap64.deserialize(bitmap).max())

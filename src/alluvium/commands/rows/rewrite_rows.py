@@ -47,8 +47,11 @@ class RewriteRows:
         touched = pa.table([chosen.paths, pa.nulls(len(numbers), pa.binary())], schema=TOUCHED_FILES)
         live = chosen.live_counts(chosen.files)
         copied = None if live.null_count else int(pc.sum(live).as_py() or 0) - work.total("gone")
-        is_whole = copied == 0 and not updated and not inserted
         rows = work.single(first.whole(chosen))
+        if copied is not None and copied <= 0:
+            # That no row stays, only the rows can say: statistics that forget some would take them along.
+            copied = _copied(rows)
+        is_whole = copied == 0 and not updated and not inserted
         # A file that had matches is written anew, be it that none of its rows goes: without change files readers would
         # take all that it holds for deleted and inserted.
         records = is_recorded(work.target) and not is_whole and len(numbers) > 0
@@ -62,7 +65,7 @@ class RewriteRows:
 
     def _edit(self, rows: DataFrame, touched: pa.Table, copied: int | None, *, records: bool) -> Edit:
         if copied is None:
-            copied = rows.where(f"{KIND} = {int(ChangeKind.COPY)}").count()
+            copied = _copied(rows)
         join = self.work.changes.join
         return Edit(
             rows,
@@ -83,3 +86,7 @@ class RewriteRows:
         matched = located.met
         places = pc.index_in(matched, value_set=losing["file"].combine_chunks())
         return pa.table({"file": matched, "gone": pc.fill_null(losing["gone"].combine_chunks().take(places), 0)})
+
+
+def _copied(rows: DataFrame) -> int:
+    return rows.where(f"{KIND} = {int(ChangeKind.COPY)}").count()

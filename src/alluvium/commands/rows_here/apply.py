@@ -150,12 +150,8 @@ class RowsHere:
 
     def _second_pass(self, files: EditedFiles, places: Places) -> None:
         """Writes the files anew that lose rows."""
-        numbers = places.numbers
-        if not self.judge.makes_rows and not self.target.is_recorded:
-            # Nobody asks for rows of files that have none left.
-            chosen = self.candidates.files.take(self.candidates.places(numbers))
-            numbers = numbers.filter(pc.invert(places.emptied(self.candidates.live_counts(chosen))))
-        for rows in self._scan(self.candidates.only(numbers), None, None):
+        # Also those that have no row left by their statistics: that is for the rows to say.
+        for rows in self._scan(self.candidates.only(places.numbers), None, None):
             judged = self.judge.judge(rows)
             files.copy(rows.filter(judged.of(ChangeKind.COPY)))
             files.update(rows, judged)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from alluvium.delta.description.upgrade import configure, split_protocol_request
 from alluvium.delta.features.columns.column_defaults import FEATURE as DEFAULTS
-from alluvium.delta.features.columns.column_defaults import without_defaults
+from alluvium.delta.features.columns.column_defaults import without_defaults, without_past
 from alluvium.delta.features.log.checkpoint_protection import PROPERTY as PROTECTED_BEFORE
 from alluvium.delta.features.rows.clustering import clustering_domain
 from alluvium.delta.statistics.stats import stats_columns
@@ -22,7 +22,7 @@ from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import BINARY, BOOLEAN, VARIANT, VOID, Array, DataType, Field, JsonValue, Map, Struct
-from alluvium.schema.walk import drop_metadata, holds
+from alluvium.schema.walk import holds
 
 # Parquet and Hive give these characters a meaning of their own; only column mapping lifts the ban.
 _FORBIDDEN_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
@@ -109,7 +109,7 @@ def table_config(wanted: NewTable, replaces: TableConfig | None = None) -> Table
         ensure_statistics(wanted.schema, configuration, paths)
         request = replace(request, features=(*request.features, "clustering"))
     # What Spark says of a default for rows that are there already: "CURRENT_DEFAULT" alone belongs into a table.
-    schema = drop_metadata(wanted.schema, lambda key: key == "EXISTS_DEFAULT")
+    schema = without_past(wanted.schema)
     metadata = Metadata(
         id=str(uuid.uuid4()),
         description=wanted.comment if wanted.comment is not None else attributes.get("comment"),

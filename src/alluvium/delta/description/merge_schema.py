@@ -15,7 +15,7 @@ from alluvium.delta.description.create import as_nullable, ensure_columns, resol
 from alluvium.delta.description.implicit_casts import is_cast_implicitly
 from alluvium.delta.description.upgrade import configure
 from alluvium.delta.features.columns.column_defaults import FEATURE as DEFAULTS
-from alluvium.delta.features.columns.column_defaults import without_defaults
+from alluvium.delta.features.columns.column_defaults import without_defaults, without_past
 from alluvium.delta.features.feature import is_supported_for_writers
 from alluvium.delta.features.types.type_widening import is_widening
 from alluvium.delta.terms.config import TableConfig
@@ -76,7 +76,7 @@ def overwritten_config(config: TableConfig, data: Struct, partition_by: Sequence
 
 def _kept_by(config: TableConfig, data: Struct) -> Struct:
     """The data's columns with what the table may say of them: rows of a table show what that says."""
-    return data if is_supported_for_writers(DEFAULTS, config.protocol) else without_defaults(data)
+    return (without_past if is_supported_for_writers(DEFAULTS, config.protocol) else without_defaults)(data)
 
 
 def _as_before(config: TableConfig, f: Field) -> Field:

@@ -5,13 +5,16 @@ Specification: "Add File and Remove File", "Deletion Vectors".
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.bitmaps.bits import union
+from alluvium.codecs.bitmaps.bits import last_position, union
+from alluvium.codecs.footers.parquet_footer import read_footer
 from alluvium.delta.features.rows.deletion_vectors import has_vector, load_vectors, parse_descriptors, vectors_of
 from alluvium.delta.rows.vector_files import vector_column, write_vectors
 from alluvium.delta.statistics.stats_text import with_stats_text
@@ -21,6 +24,10 @@ from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import CorruptTable
 from alluvium.plan.changes import EditFigures
+from alluvium.storage.elsewhere import locate
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.paths import is_absolute
+from alluvium.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,8 @@ def edit_files(snapshot: Snapshot, touched: pa.Table) -> EditedFiles:
     """Carries out what a verb did to live files (`plan.changes.TOUCHED_FILES`).
 
     Raises:
-        CorruptTable: A vector that is there is damaged, or a file does not say how many rows it has.
+        CorruptTable: A vector that is there is damaged, a file does not say how many rows it has, or has fewer than
+            it must have had.
     """
     files = snapshot.files
     rows = pc.index_in(touched["path"], value_set=data_paths(files).combine_chunks())
@@ -70,7 +78,7 @@ def edit_files(snapshot: Snapshot, touched: pa.Table) -> EditedFiles:
         return EditedFiles(live.select(FILES.names), FILES.empty_table())
     candidates = live.filter(stays)
     bitmaps = _merged(snapshot, candidates, masks.filter(stays))
-    counts = _num_records(snapshot, candidates)
+    counts = _row_counts(snapshot, candidates, bitmaps)
     # A file none of whose rows is left goes as a whole: nobody need read its vector.
     kept = pa.array([cardinality < count for (_, cardinality), count in zip(bitmaps, counts, strict=True)], pa.bool_())
     vectors, path = write_vectors(
@@ -80,7 +88,7 @@ def edit_files(snapshot: Snapshot, touched: pa.Table) -> EditedFiles:
     had = has_vector(vectors_of(masked))
     return EditedFiles(
         live.select(FILES.names),
-        _recommitted(snapshot, masked, vector_column(vectors)),
+        _recommitted(masked, vector_column(vectors), pa.array(counts, pa.int64()).filter(kept)),
         int(pc.sum(had).as_py() or 0),
         path,
     )
@@ -112,11 +120,40 @@ def _num_records(snapshot: Snapshot, files: pa.Table) -> list[int]:
     return list(counts.to_pylist())
 
 
-def _recommitted(snapshot: Snapshot, files: pa.Table, vectors: pa.Array) -> pa.Table:
-    counts = snapshot.statistics(files).num_rows().to_pylist() if files.num_rows else []
-    texts = with_stats_text(files)["stats"].to_pylist()
+def _row_counts(snapshot: Snapshot, files: pa.Table, bitmaps: Sequence[tuple[bytes, int]]) -> list[int]:
+    """How many rows the files have, given those that go: files that would go as a whole are asked themselves.
+
+    "Statistics are never enough to remove a file" (docs/decisions/0018): a `numRecords` that is too small would take
+    the rows along that it forgot.
+    """
+    counts = _num_records(snapshot, files)
+    doubtful = [
+        place
+        for place, ((bitmap, cardinality), count) in enumerate(zip(bitmaps, counts, strict=True))
+        if cardinality >= count or last_position(bitmap) >= count
+    ]
+    paths: list[str] = data_paths(files).combine_chunks().take(pa.array(doubtful, pa.int64())).to_pylist()
+    opened = cache(snapshot.open_store)
+    stored = map_parallel(lambda path: _stored_rows(snapshot, opened, path), paths)
+    for place, path, count in zip(doubtful, paths, stored, strict=True):
+        if last_position(bitmaps[place][0]) >= count:
+            raise CorruptTable(
+                f"a row beyond the {count} of the file was to be deleted", code="damaged-file", path=path,
+                hint="the file was replaced while it was read: find out who wrote it",
+            )  # fmt: skip
+        counts[place] = count
+    return counts
+
+
+def _stored_rows(snapshot: Snapshot, opened: Callable[[str], Store], path: str) -> int:
+    store, name = locate(snapshot.store, opened, path) if is_absolute(path) else (snapshot.store, path)
+    return read_footer(store.open_input(name), (), path).num_rows
+
+
+def _recommitted(files: pa.Table, vectors: pa.Array, counts: pa.Array) -> pa.Table:
+    texts = zip(with_stats_text(files)["stats"].to_pylist(), counts.to_pylist(), strict=True)
     computed = {
-        "stats": pa.array([_wide(text, count) for text, count in zip(texts, counts, strict=True)], pa.string()),
+        "stats": pa.array([_wide(text, count) for text, count in texts], pa.string()),
         "deletionVector": vectors,
         "dataChange": pa.repeat(pa.scalar(True), files.num_rows),
     }
@@ -131,8 +168,8 @@ def _wide(text: str | None, count: int) -> str:
     """ "When adding a logical file with a deletion vector, then that logical file must have correct `numRecords`
     information for the data file in the `stats` field", and bounds are no longer those of live rows alone.
     """
-    known = {"numRecords": msgspec.Raw(str(count).encode())} if text is None else _STATS.decode(text)
-    return msgspec.json.encode({**known, "tightBounds": False}).decode()
+    known = {} if text is None else _STATS.decode(text)
+    return msgspec.json.encode({**known, "numRecords": count, "tightBounds": False}).decode()
 
 
 def _chunk(values: pa.ChunkedArray) -> pa.Array:

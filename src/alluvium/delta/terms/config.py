@@ -20,7 +20,7 @@ class TableConfig:
         protocol: The latest protocol action.
         metadata: The latest metaData action.
         schema: The logical schema, partition columns included.
-        partition_columns: Names as the schema spells them, in partition order.
+        partition_columns: Names in partition order.
         mapping_mode: How columns are found in data files.
         physical_schema: `schema` under the names that files, partition values and statistics have; of the same shape.
     """
@@ -63,7 +63,8 @@ def parse_config(protocol: Protocol, metadata: Metadata) -> TableConfig:
     schema = parse_schema(metadata.schema_string)
     partition_columns = []
     for name in metadata.partition_columns:
-        found = schema.find(name)
+        # By its exact name: the values of partitions stand under the schema's, and another spelling finds none of them.
+        found = next((f for f in schema.fields if f.name == name), None)
         # "Variant is not a comparable data type, so it cannot be included in a partition column."
         if found is None or isinstance(found.type, (Struct, Array, Map)) or found.type == VARIANT:
             raise CorruptTable(

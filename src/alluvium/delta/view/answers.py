@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.features.rows.deletion_vectors import live_row_counts
+from alluvium.delta.features.rows.deletion_vectors import ensure_sound_vectors, live_row_counts
 from alluvium.delta.statistics.stats_values import EXACT_DIGITS
 from alluvium.delta.view.scan import select_files
 from alluvium.delta.view.snapshot import Snapshot
@@ -60,9 +60,13 @@ def count_from_log(snapshot: Snapshot, where: Expression | None) -> Counted:
     """Counts the rows for which `where` is true in files that partition values and statistics decide as a whole.
 
     Deleted rows do not count: "`cardinality`: Number of rows the given DV logically removes from the file".
+
+    Raises:
+        CorruptTable: See `ensure_sound_vectors`.
     """
     selection = select_files(snapshot, where)
     files = selection.files
+    ensure_sound_vectors(files, snapshot.config.protocol, snapshot.store.url, snapshot.version)
     live = live_row_counts(files, snapshot.statistics(files).num_rows())
     decided = pc.and_(selection.certain, _flat(live.is_valid()))
     counted = _flat(live).filter(decided)
@@ -78,10 +82,12 @@ def bounds_from_log(snapshot: Snapshot, name: str) -> LogBounds:
 
     Raises:
         InvalidRequest: There is no such column (`unknown-column`), or its values have no order (`unordered-column`).
+        CorruptTable: See `ensure_sound_vectors`.
     """
     path, data_type = _resolve(snapshot.config.schema, name)
     length = char_length(snapshot.config.schema, path)
     files = snapshot.files
+    ensure_sound_vectors(files, snapshot.config.protocol, snapshot.store.url, snapshot.version)
     statistics = snapshot.statistics(files)
     statistics.prepare([path])
     live = _flat(live_row_counts(files, statistics.num_rows()))

@@ -17,7 +17,6 @@ from alluvium.delta.features.columns.generated_partitions import (
 )
 from alluvium.delta.features.feature import ScanContext
 from alluvium.delta.features.registry import SCAN_PASSES
-from alluvium.delta.features.rows.deletion_vectors import live_row_counts
 from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.view.partitions import partition_constants
@@ -41,28 +40,28 @@ class Selection:
             are right. Enough to count by, never to remove by: see `whole_files`.
         by_partition: Files left out by their partition values.
         by_statistics: Files left out by their statistics.
-        by_deletion: Files left out because all of their rows are deleted.
     """
 
     files: pa.Table
     certain: pa.Array
     by_partition: int = 0
     by_statistics: int = 0
-    by_deletion: int = 0
 
     @property
     def skipped(self) -> tuple[tuple[str, int], ...]:
         """How many files were left out, by reason."""
-        found = (("partition", self.by_partition), ("statistics", self.by_statistics))
-        return (*found, ("deletion", self.by_deletion)) if self.by_deletion else found
+        return (("partition", self.by_partition), ("statistics", self.by_statistics))
 
 
 def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
-    """Skips files that cannot hold a row for which `where` is true, and those all of whose rows are deleted.
+    """Skips files that cannot hold a row for which `where` is true.
+
+    A file stays whose vector deletes as many rows as `numRecords` says that it has: a read without a condition shows
+    what a wrong number would hide here.
 
     Args:
         snapshot: The version.
-        where: None: all files, those without live rows included.
+        where: None: all files.
     """
     files = snapshot.files
     if where is None or files.num_rows == 0:
@@ -76,7 +75,6 @@ def select_among(
     config: TableConfig,
     time_zone: str,
     statistics_of: Callable[[pa.Table], AddStatistics],
-    drop_emptied: bool = True,
 ) -> Selection:
     """As `select_files`, of any files of a table (`FILES`).
 
@@ -86,7 +84,6 @@ def select_among(
         config: Of the table.
         time_zone: In which partition values and predicates without a zone are read.
         statistics_of: Statistics of some of the files.
-        drop_emptied: Whether files all of whose rows are deleted are skipped as well.
     """
     paths = column_paths(where)
     partitions = {(name,) for name in config.partition_columns}
@@ -98,18 +95,14 @@ def select_among(
         alone = DerivedStatistics(PartitionsOnly(statistics_of(files)), None, origins)
         kept, certain = _keep(files, decide(where, alone, time_zone))
     by_partition = files.num_rows - kept.num_rows
-    by_deletion = kept.num_rows
-    if drop_emptied:
-        kept, certain = _without_emptied(statistics_of, kept, certain)
-    by_deletion -= kept.num_rows
     if paths <= partitions or not kept.num_rows:
-        return Selection(kept, certain, by_partition, 0, by_deletion)
+        return Selection(kept, certain, by_partition)
     statistics = statistics_of(kept)
     # Announced together, the columns are decoded in one pass over the statistics' text.
     statistics.prepare(paths)
     derived = DerivedStatistics(statistics, statistics, origins) if origins else statistics
     sharper, certain = _keep(kept, decide(where, derived, time_zone))
-    return Selection(sharper, certain, by_partition, kept.num_rows - sharper.num_rows, by_deletion)
+    return Selection(sharper, certain, by_partition, kept.num_rows - sharper.num_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,27 +139,6 @@ def _keep(files: pa.Table, decision: Decision) -> tuple[pa.Table, pa.Array]:
     if pc.all(decision.keep, min_count=0).as_py():
         return files, decision.certain
     return files.filter(decision.keep), decision.certain.filter(decision.keep)
-
-
-def _without_emptied(
-    statistics_of: Callable[[pa.Table], AddStatistics], files: pa.Table, certain: pa.Array
-) -> tuple[pa.Table, pa.Array]:
-    """Leaves out files all of whose rows are deleted.
-
-    "`numRecords`: The number of records in this data file"; a vector's "`cardinality`: Number of rows the given DV
-    logically removes from the file".
-    """
-    vectors = files["deletionVector"]
-    if vectors.null_count == files.num_rows:
-        return files, certain
-    masked = vectors.is_valid().combine_chunks()
-    suspects = files.filter(masked)
-    live = live_row_counts(suspects, statistics_of(suspects).num_rows())
-    emptied = pc.fill_null(pc.equal(live, 0), False)
-    if not pc.any(emptied).as_py():
-        return files, certain
-    keep = pc.invert(pc.replace_with_mask(masked, masked, emptied))
-    return files.filter(keep), certain.filter(keep)
 
 
 def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_columns: tuple[str, ...] = ()) -> ScanPlan:

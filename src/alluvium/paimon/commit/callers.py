@@ -9,58 +9,37 @@ snapshots expire has read what they say, and writes down what became of commits 
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
-from alluvium.errors import AlluviumError, CommitUnknown, CorruptTable, NotFound
+from alluvium.errors import AlluviumError, CommitUnknown, NotFound
+from alluvium.paimon.commit.caller_files import (
+    Caller,
+    Seen,
+    all_callers,
+    caller_path,
+    complete_path,
+    gone_path,
+    gone_paths,
+    read_caller,
+    seen_of,
+    seen_path,
+)
 from alluvium.paimon.commit.draft import Draft
-from alluvium.paimon.log.names import directory, is_there
+from alluvium.paimon.log.names import is_there
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots, list_tags, read_changelog, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import SnapshotDocument
 from alluvium.storage.locating import locating
-from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
-
-_FOLDER = "alluvium-callers"
-#: Beside the files of a branch that knew from its beginning what stood before it.
-_COMPLETE = "complete"
-
-
-class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What is known of a caller.
-
-    Attributes:
-        user: The caller.
-        done: The last commit that is known to stand; None: none is.
-        snapshot: Its snapshot.
-        manifests: The manifest list that this snapshot alone names: it goes when the snapshot expires.
-        begun: A commit of which nobody has said how it ended; None: none.
-        after: No snapshot up to this one is of `begun`, or of the caller at all: it stands in another history.
-        mark: Of this attempt at `begun`, for what others have seen of it (`_Seen`).
-        doubted: Up to this commit nobody knows once snapshots have expired: a later one, which said that those before
-            it stand, was taken back. None: no such one.
-        is_inherited: `done` stood before `snapshot`, which a branch began at.
-    """
-
-    user: str
-    done: int | None = None
-    snapshot: int = 0
-    manifests: str | None = None
-    begun: int | None = None
-    after: int = 0
-    mark: str | None = None
-    doubted: int | None = None
-    is_inherited: bool = False
 
 
 class Attempt(NamedTuple):
@@ -72,26 +51,7 @@ class Attempt(NamedTuple):
     """
 
     mark: str
-    earlier: _Caller
-
-
-class _Seen(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What snapshots that expired told of a commit in the making. A file of its own: its caller may live, and writes.
-
-    Attributes:
-        through: No snapshot behind `after` up to this one is of the commit; 0: not all of them were seen.
-        snapshot: The one that is, or that is of a later commit of the caller; None: none was.
-        manifests: As of `_Caller`.
-        identifier: What this snapshot's commit is called; None: as the one in the making.
-    """
-
-    through: int = 0
-    snapshot: int | None = None
-    manifests: str | None = None
-    identifier: int | None = None
-
-
-_Entry = TypeVar("_Entry", _Caller, _Seen)
+    earlier: Caller
 
 
 def is_committed(now: Snapshot, user: str, identifier: int) -> bool:
@@ -114,7 +74,7 @@ def _is_committed(store: Store, branch: str, user: str, identifier: int) -> bool
     known = _valid(store, branch, _read(store, branch, user))
     if known.done is not None and known.done >= identifier:
         return True
-    is_seen = not there or there[0] <= max(known.after, _seen(store, branch, known).through) + 1
+    is_seen = not there or there[0] <= max(known.after, seen_of(store, branch, known).through) + 1
     for number in reversed([n for n in there if n > max(known.snapshot, known.after)]):
         try:
             document = read_snapshot(store, number, branch)
@@ -131,8 +91,8 @@ def _is_committed(store: Store, branch: str, user: str, identifier: int) -> bool
     return False
 
 
-def _unknown(branch: str, known: _Caller, identifier: int, reason: str) -> CommitUnknown:
-    path = _path(branch, known.user)
+def _unknown(branch: str, known: Caller, identifier: int, reason: str) -> CommitUnknown:
+    path = caller_path(branch, known.user)
     return CommitUnknown(
         f"nobody knows whether commit {identifier} of {known.user!r} stands: {reason}, and snapshots have expired",
         code="transaction-unknown",
@@ -148,7 +108,7 @@ def begin(draft: Draft, base: Snapshot) -> Attempt:
     mark, after = uuid.uuid4().hex[:16], base.version or 0
     while True:
         entry = msgspec.structs.replace(known, begun=draft.identifier, after=after, mark=mark)
-        base.store.put(_path(base.branch, draft.user), msgspec.json.encode(entry))
+        base.store.put(caller_path(base.branch, draft.user), msgspec.json.encode(entry))
         # What others let expire before they could read this is not of an attempt that has yet to be made.
         first = min(list_snapshots(base.store, base.branch), default=0)
         if first <= after + 1:
@@ -156,12 +116,12 @@ def begin(draft: Draft, base: Snapshot) -> Attempt:
         after = first - 1
 
 
-def _ended(store: Store, branch: str, known: _Caller, last: int) -> _Caller:
+def _ended(store: Store, branch: str, known: Caller, last: int) -> Caller:
     """What is known once nobody goes on with a commit in the making: what became of it, by snapshots up to the last."""
     if known.begun is None:
         return known
     numbers = [n for n in list_snapshots(store, branch) if known.after < n <= last]
-    told = _told(known, _seen(store, branch, known), _documents(store, branch, numbers))
+    told = _told(known, seen_of(store, branch, known), _documents(store, branch, numbers))
     if told.snapshot is not None:
         return _done(known, told)
     if told.through < last:
@@ -172,7 +132,7 @@ def _ended(store: Store, branch: str, known: _Caller, last: int) -> _Caller:
 
 def stands(draft: Draft, base: Snapshot, document: SnapshotDocument) -> None:
     """Notes that a commit with a name stands, as a snapshot."""
-    _note(base, _Caller(draft.user, draft.identifier, document.id, document.delta_manifest_list))
+    _note(base, Caller(draft.user, draft.identifier, document.id, document.delta_manifest_list))
 
 
 def gave_up(draft: Draft, base: Snapshot, attempt: Attempt) -> None:
@@ -182,26 +142,55 @@ def gave_up(draft: Draft, base: Snapshot, attempt: Attempt) -> None:
         _note(base, msgspec.structs.replace(known, begun=earlier.begun, after=earlier.after, mark=earlier.mark))
 
 
-def note_expiring(store: Store, branch: str, numbers: Sequence[int]) -> None:
-    """Notes what snapshots tell of commits in the making, before they expire.
+def note_expiring(store: Store, branch: str, numbers: Sequence[int]) -> list[str]:
+    """Notes what snapshots tell of commits in the making, and whose last commits they are, before they expire.
 
-    Nobody would know it afterwards: a writer that was killed beside its commit could not be started again.
+    Nobody would know it afterwards: a writer that was killed beside its commit could not be started again. And of a
+    snapshot that is gone while its manifest list is still there, be it that whoever let it expire was killed, one
+    could not tell whether others took it back.
 
     Args:
         store: The table's objects.
         branch: Whose snapshots.
         numbers: Theirs.
 
+    Returns:
+        The notes to delete where they stay after all.
+
     Raises:
         StorageError: Not all is noted.
     """
-    waiting = [(path, known) for path, known in _all(store, branch) if known.begun is not None and known.mark]
-    documents = _documents(store, branch, numbers) if waiting else {}
+    callers = all_callers(store, branch)
+    if not callers:
+        return []
+    waiting = [(path, known) for path, known in callers if known.begun is not None and known.mark]
+    ended = [(path, known) for path, known in callers if known.manifests is not None and known.snapshot in numbers]
+    documents = _documents(store, branch, numbers if waiting else [known.snapshot for _, known in ended])
+    going = {
+        gone_path(path, known.manifests)
+        for path, known in ended
+        if known.manifests is not None and known.manifests == _list_of(documents.get(known.snapshot))
+    }
     for path, known in waiting:
-        before = _seen(store, branch, known)
+        before = seen_of(store, branch, known)
         told = _told(known, before, documents)
-        if told not in (before, _Seen(known.after)):
-            store.put(_seen_path(path, str(known.mark)), msgspec.json.encode(told))
+        if told not in (before, Seen(known.after)):
+            store.put(seen_path(path, str(known.mark)), msgspec.json.encode(told))
+        if told.manifests is not None:
+            going.add(gone_path(path, told.manifests))
+    there = set(gone_paths(store, branch))
+    for path in sorted(going - there):
+        store.put(path, b"")
+    if ended:
+        # Of commits that others stand behind by now.
+        last = {gone_path(path, known.manifests) for path, known in callers if known.manifests is not None}
+        for path in sorted(there - going - last):
+            store.delete(path)
+    return sorted(going - there)
+
+
+def _list_of(document: SnapshotDocument | None) -> str | None:
+    return None if document is None else document.delta_manifest_list
 
 
 def _documents(store: Store, branch: str, numbers: Sequence[int]) -> dict[int, SnapshotDocument]:
@@ -212,18 +201,18 @@ def _documents(store: Store, branch: str, numbers: Sequence[int]) -> dict[int, S
     return found
 
 
-def _told(known: _Caller, before: _Seen, documents: Mapping[int, SnapshotDocument]) -> _Seen:
+def _told(known: Caller, before: Seen, documents: Mapping[int, SnapshotDocument]) -> Seen:
     """What snapshots add to what was seen of a commit in the making."""
     if before.snapshot is not None:
         return before
     for number, document in sorted(documents.items(), reverse=True):
         if number > known.after and _is_of(document, known.user, known.begun):
-            return _Seen(0, number, document.delta_manifest_list, document.commit_identifier)
+            return Seen(0, number, document.delta_manifest_list, document.commit_identifier)
     # Another expiry may have taken some of them: what that has seen it says itself.
     through = max(before.through, known.after)
     while through + 1 in documents:
         through += 1
-    return _Seen(through)
+    return Seen(through)
 
 
 def _is_of(document: SnapshotDocument, user: str, least: int | None = None) -> bool:
@@ -238,13 +227,13 @@ def take_back(store: Store, last: int, branch: str = MAIN_BRANCH) -> None:
     Raises:
         StorageError: Not all is forgotten.
     """
-    callers = _all(store, branch)
+    callers = all_callers(store, branch)
     documents = _documents(store, branch, list_snapshots(store, branch)) if callers else {}
     for path, noted in callers:
         known = _settled(store, branch, noted)
-        if noted.mark is not None and _seen(store, branch, noted).through > last:
+        if noted.mark is not None and seen_of(store, branch, noted).through > last:
             # Of snapshots whose numbers are given again.
-            store.delete(_seen_path(path, noted.mark))
+            store.delete(seen_path(path, noted.mark))
         left = _up_to(known, last, documents)
         if not _says_anything(left):
             store.delete(path)
@@ -252,17 +241,17 @@ def take_back(store: Store, last: int, branch: str = MAIN_BRANCH) -> None:
             store.put(path, msgspec.json.encode(left))
 
 
-def _up_to(known: _Caller, last: int, documents: Mapping[int, SnapshotDocument]) -> _Caller:
+def _up_to(known: Caller, last: int, documents: Mapping[int, SnapshotDocument]) -> Caller:
     """What is known of a caller but for what came behind a snapshot."""
     left = _without(known, last, documents) if known.done is not None and known.snapshot > last else known
     return left if left.after <= last else msgspec.structs.replace(left, begun=None, after=0, mark=None)
 
 
-def _says_anything(known: _Caller) -> bool:
+def _says_anything(known: Caller) -> bool:
     return known.done is not None or known.begun is not None or known.doubted is not None or known.after > 0
 
 
-def _without(known: _Caller, last: int, documents: Mapping[int, SnapshotDocument]) -> _Caller:
+def _without(known: Caller, last: int, documents: Mapping[int, SnapshotDocument]) -> Caller:
     """What is known of a caller whose newest commit is taken back.
 
     The file names that one alone. Of those before it the snapshots tell that are there: the newest that stays speaks
@@ -285,7 +274,7 @@ def _without(known: _Caller, last: int, documents: Mapping[int, SnapshotDocument
     )
 
 
-def _doubted(known: _Caller, up_to: int) -> _Caller:
+def _doubted(known: Caller, up_to: int) -> Caller:
     """Without a commit that was taken back."""
     doubted = up_to if known.doubted is None else max(up_to, known.doubted)
     return msgspec.structs.replace(known, done=None, snapshot=0, manifests=None, doubted=doubted, is_inherited=False)
@@ -302,7 +291,7 @@ def pass_on(store: Store, branch: str, first: int) -> None:
     Raises:
         StorageError: Not all is told.
     """
-    callers = _all(store, MAIN_BRANCH)
+    callers = all_callers(store, MAIN_BRANCH)
     documents = _documents(store, MAIN_BRANCH, list_snapshots(store)) if callers else {}
     for _, noted in callers:
         valid = _valid(store, MAIN_BRANCH, _settled(store, MAIN_BRANCH, noted))
@@ -312,8 +301,8 @@ def pass_on(store: Store, branch: str, first: int) -> None:
         if _says_anything(known):
             # As long as the branch is there, so are the manifests.
             known = msgspec.structs.replace(known, manifests=None)
-            store.put(_path(branch, known.user), msgspec.json.encode(known))
-    store.put(f"{directory(branch, _FOLDER)}/{_COMPLETE}", b"")
+            store.put(caller_path(branch, known.user), msgspec.json.encode(known))
+    store.put(complete_path(branch), b"")
 
 
 class Callers(NamedTuple):
@@ -324,15 +313,15 @@ class Callers(NamedTuple):
         is_complete: Whether it was told when it was made what stood before it.
     """
 
-    entries: list[_Caller]
+    entries: list[Caller]
     is_complete: bool
 
 
 def callers_of(store: Store, branch: str) -> Callers:
     """What a branch knows, which the main one is to go on as."""
-    is_complete = is_there(store, f"{directory(branch, _FOLDER)}/{_COMPLETE}")
+    is_complete = is_there(store, complete_path(branch))
     # As long as the branch is there, so are its manifests.
-    found = [_settled(store, branch, noted) for _, noted in _all(store, branch)]
+    found = [_settled(store, branch, noted) for _, noted in all_callers(store, branch)]
     return Callers([msgspec.structs.replace(known, manifests=None, mark=None) for known in found], is_complete)
 
 
@@ -351,15 +340,15 @@ def take_over(store: Store, told: Callers, first: int) -> None:
         _replace_by(store, told, first)
         return
     take_back(store, first)
-    for path, known in _all(store, MAIN_BRANCH):
+    for path, known in all_callers(store, MAIN_BRANCH):
         if known.snapshot == first and known.done is not None and _valid(store, MAIN_BRANCH, known).done is None:
             # The branch was not made of this one.
             store.delete(path)
-    stay = {known.user: known for _, known in _all(store, MAIN_BRANCH)}
+    stay = {known.user: known for _, known in all_callers(store, MAIN_BRANCH)}
     for known in told.entries:
         before = stay.get(known.user)
         entry = _behind(before, known) if known.done is None and before is not None else known
-        store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(entry))
+        store.put(caller_path(MAIN_BRANCH, known.user), msgspec.json.encode(entry))
 
 
 def _replace_by(store: Store, told: Callers, first: int) -> None:
@@ -368,19 +357,19 @@ def _replace_by(store: Store, told: Callers, first: int) -> None:
     """
     own = {known.user: known for known in told.entries}
     for known in own.values():
-        store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(_from(known, first)))
-    for path, known in _all(store, MAIN_BRANCH):
+        store.put(caller_path(MAIN_BRANCH, known.user), msgspec.json.encode(_from(known, first)))
+    for path, known in all_callers(store, MAIN_BRANCH):
         if known.mark is not None:
-            store.delete(_seen_path(path, known.mark))
+            store.delete(seen_path(path, known.mark))
         if known.user not in own:
-            store.put(path, msgspec.json.encode(_from(_Caller(known.user), first)))
+            store.put(path, msgspec.json.encode(_from(Caller(known.user), first)))
 
 
-def _from(known: _Caller, first: int) -> _Caller:
+def _from(known: Caller, first: int) -> Caller:
     return known if known.done is not None else msgspec.structs.replace(known, after=max(known.after, first))
 
 
-def _behind(before: _Caller, told: _Caller) -> _Caller:
+def _behind(before: Caller, told: Caller) -> Caller:
     """What is known of a caller on a branch where nothing of its stands, behind what stands before the branch."""
     doubts = [one.doubted for one in (before, told) if one.doubted is not None]
     return msgspec.structs.replace(
@@ -392,24 +381,19 @@ def _behind(before: _Caller, told: _Caller) -> _Caller:
     )
 
 
-def _all(store: Store, branch: str) -> list[tuple[str, _Caller]]:
-    paths = [info.path for info in store.list_tree(directory(branch, _FOLDER)) if info.path.endswith(".json")]
-    return list(zip(paths, map_parallel(lambda path: _parsed(path, store.get(path), _Caller), paths), strict=True))
-
-
-def _known(draft: Draft, base: Snapshot) -> _Caller:
+def _known(draft: Draft, base: Snapshot) -> Caller:
     return _valid(base.store, base.branch, _read(base.store, base.branch, draft.user))
 
 
-def _note(base: Snapshot, entry: _Caller) -> None:
+def _note(base: Snapshot, entry: Caller) -> None:
     try:
-        base.store.put(_path(base.branch, entry.user), msgspec.json.encode(entry), durable=False)
+        base.store.put(caller_path(base.branch, entry.user), msgspec.json.encode(entry), durable=False)
     except AlluviumError as error:
         # As long as the snapshot is there, it tells the same.
         log.warning("what became of the commit %s of %s was not noted: %s", entry.done, entry.user, error)
 
 
-def _valid(store: Store, branch: str, known: _Caller) -> _Caller:
+def _valid(store: Store, branch: str, known: Caller) -> Caller:
     """What is known, but for a commit that a rollback took back, or that was another table's."""
     if known.done is None or known.is_inherited:
         return known
@@ -425,11 +409,13 @@ def _valid(store: Store, branch: str, known: _Caller) -> _Caller:
     return msgspec.structs.replace(taken_back, begun=None, after=0, mark=None)
 
 
-def _has_expired(store: Store, branch: str, known: _Caller) -> bool:
+def _has_expired(store: Store, branch: str, known: Caller) -> bool:
     """Whether a snapshot that is gone was in the table's history until it expired. One that others took back leaves
     its manifest list; so does one of which a tag or a changelog is kept, but these tell whose it is.
     """
     if known.manifests is None or not is_there(store, f"manifest/{known.manifests}"):
+        return True
+    if is_there(store, gone_path(caller_path(branch, known.user), known.manifests)):
         return True
     kept = list[SnapshotDocument]()
     with suppress(NotFound):
@@ -440,61 +426,24 @@ def _has_expired(store: Store, branch: str, known: _Caller) -> bool:
     return any(document.delta_manifest_list == known.manifests for document in kept)
 
 
-def _in_doubt(known: _Caller) -> _Caller:
+def _in_doubt(known: Caller) -> Caller:
     """As if nobody had said how the last commit ended."""
-    return _Caller(known.user, begun=known.done, after=known.snapshot - 1)
+    return Caller(known.user, begun=known.done, after=known.snapshot - 1)
 
 
-def _read(store: Store, branch: str, user: str) -> _Caller:
-    path = _path(branch, user)
-    try:
-        known = _parsed(path, store.get(path), _Caller)
-    except NotFound:
-        return _Caller(user)
-    return _settled(store, branch, known)
+def _read(store: Store, branch: str, user: str) -> Caller:
+    return _settled(store, branch, read_caller(store, branch, user))
 
 
-def _settled(store: Store, branch: str, known: _Caller) -> _Caller:
+def _settled(store: Store, branch: str, known: Caller) -> Caller:
     """With a commit in the making done where its snapshot was seen."""
-    seen = _seen(store, branch, known)
+    seen = seen_of(store, branch, known)
     if seen.snapshot is None:
         return known
     return _done(known, seen)
 
 
-def _done(known: _Caller, seen: _Seen) -> _Caller:
+def _done(known: Caller, seen: Seen) -> Caller:
     """With the commit that was in the making as a snapshot, or a later one of the caller."""
     done = known.begun if seen.identifier is None else seen.identifier
-    return _Caller(known.user, done, seen.snapshot or 0, seen.manifests, doubted=known.doubted)
-
-
-def _seen(store: Store, branch: str, known: _Caller) -> _Seen:
-    if known.begun is None or known.mark is None:
-        return _Seen()
-    path = _seen_path(_path(branch, known.user), known.mark)
-    try:
-        return _parsed(path, store.get(path), _Seen)
-    except NotFound:
-        return _Seen()
-
-
-def _seen_path(path: str, mark: str) -> str:
-    return f"{path.removesuffix('.json')}-{mark}.seen"
-
-
-def _parsed(path: str, data: bytes, kind: type[_Entry]) -> _Entry:
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
-        raise CorruptTable(
-            f"what a caller has committed cannot be read: {error}",
-            code="damaged-callers",
-            path=path,
-            hint="delete the file: the snapshots that are there tell what was committed",
-        ) from None
-
-
-def _path(branch: str, user: str) -> str:
-    # A caller may be called anything.
-    name = hashlib.sha256(user.encode()).hexdigest()[:40]
-    return f"{directory(branch, _FOLDER)}/{name}.json"
+    return Caller(known.user, done, seen.snapshot or 0, seen.manifests, doubted=known.doubted)

@@ -32,6 +32,7 @@ from alluvium.plan.scan import (
 )
 from alluvium.portable.files.conform import conform, relabel
 from alluvium.portable.files.data_file import RowFile
+from alluvium.portable.files.lacking import lacking_column
 from alluvium.portable.files.local_instants import KnownInstants
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
@@ -265,7 +266,7 @@ class _Batch:
                 break
             values = _member(values, member)
         if values is None:
-            return pa.nulls(self.num_rows, to_arrow(value.type))
+            return lacking_column(value, self.rows.part.read_schema, self.num_rows, name, self.time_zone)
         return conform(values, value.type, name)
 
 

@@ -12,6 +12,7 @@ from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.row_functions import JOB, ROW
 from alluvium.expr.sql.row_sql import parse_row_expression
+from alluvium.plan.scan import BEFORE
 from alluvium.plan.write import Derived, WritePlan
 from alluvium.schema.types import VARIANT, Field, Struct
 from alluvium.schema.walk import drop_metadata
@@ -68,7 +69,12 @@ def without_defaults(schema: Struct) -> Struct:
 
     What Spark says of rows that were there before the column goes, too.
     """
-    return drop_metadata(schema, frozenset((KEY, "EXISTS_DEFAULT")).__contains__)
+    return drop_metadata(schema, frozenset((KEY, BEFORE)).__contains__)
+
+
+def without_past(schema: Struct) -> Struct:
+    """The columns without what Spark says of rows that were there before them: in another table there were none."""
+    return drop_metadata(schema, lambda key: key == BEFORE)
 
 
 def derive(plan: WritePlan, config: TableConfig) -> WritePlan:

@@ -19,8 +19,9 @@ from alluvium.codecs.bitmaps.roaring import Bitmap, parse_bitmap, parse_bitmap_l
 from alluvium.codecs.z85 import parse_z85
 from alluvium.delta.features.feature import Feature, ScanContext
 from alluvium.delta.statistics.stats import AddStatistics
+from alluvium.delta.terms.canonical_paths import canonical_paths
 from alluvium.delta.terms.config import TableConfig
-from alluvium.delta.terms.spec import FILES, DeletionVector
+from alluvium.delta.terms.spec import FILES, DeletionVector, Protocol
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema.types import Struct
@@ -125,7 +126,6 @@ def live_row_counts(files: pa.Table, num_records: pa.Array) -> pa.Array:
         files: Live files.
         num_records: The statistic, one a file.
     """
-    # Before the chunks are made one: most tables have no vectors, and a large log would pay for nulls.
     if files["deletionVector"].null_count == files.num_rows:
         return num_records
     vectors = vectors_of(files)
@@ -142,38 +142,81 @@ def mask_rows(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     property is not set."
 
     Raises:
-        CorruptTable: A file is live with two vectors, or with one and without (`damaged-deletion-vector`).
+        CorruptTable: See `ensure_sound_vectors`.
     """
-    if context.files["deletionVector"].null_count == context.files.num_rows:
+    listed = masked_files(context.files)
+    if not listed.num_rows:
         return plan
-    vectors = vectors_of(context.files)
-    masked = has_vector(vectors)
-    if not pc.any(masked).as_py():
-        return plan
-    listed = context.files.filter(masked)
+    ensure_sound_vectors(context.files, context.config.protocol, context.store.url, context.version)
     file_paths = paths.decode_uri_paths(listed["path"].combine_chunks())
     source = DeletionVectors(file_paths, listed, context.store, context.open_store, context.version)
     parts = tuple(part for whole in plan.parts for part in _split(whole, source))
-    _ensure_one_each(parts, source)
     return replace(plan, parts=parts)
 
 
-def _ensure_one_each(parts: Sequence[ScanPart], source: DeletionVectors) -> None:
-    """A file and its vector are one logical file, and of several of one file its path does not tell which is which."""
-    chunks = [chunk for part in parts if part.masks is source for chunk in part.files["path"].chunks]
-    shown = pa.chunked_array(chunks, pa.string())
-    if len(shown.unique()) == len(shown):
+def masked_files(files: pa.Table) -> pa.Table:
+    """Those of some live files (`FILES`) that have a vector."""
+    # Before the chunks are made one: most tables have no vectors, and a large log would pay for nulls.
+    if files["deletionVector"].null_count == files.num_rows:
+        return files.slice(0, 0)
+    return files.filter(has_vector(vectors_of(files)))
+
+
+def ensure_sound_vectors(files: pa.Table, protocol: Protocol, url: str, version: int | None) -> None:
+    """Refuses vectors of which nobody can say what they delete.
+
+    A file and its vector are one logical file, and of several of one file its path does not tell which is which. And
+    engines that find no `deletionVectors` in the protocol show the rows that a vector deletes.
+
+    Args:
+        files: Live files (`FILES`).
+        protocol: Of their version.
+        url: Of the table, for errors.
+        version: As `url`.
+
+    Raises:
+        CorruptTable: A file is live with two vectors, or with one and without (`damaged-deletion-vector`); or one has a
+            vector where the protocol has no such feature (`unsupported-deletion-vector`).
+    """
+    masked = masked_files(files)
+    if not masked.num_rows:
         return
+    if not _is_listed(protocol):
+        raise CorruptTable(
+            f"{masked['path'][0].as_py()} has a deletion vector, and the table does not have the feature of them",
+            code="unsupported-deletion-vector",
+            url=url,
+            path=masked["path"][0].as_py(),
+            version=version,
+            hint="its writer left out the feature: read a version of the table before it",
+        )
+    path = doubled_path(files)
+    if path is not None:
+        raise CorruptTable(
+            f"{path} is live with several deletion vectors, or with one and without",
+            code="damaged-deletion-vector",
+            url=url,
+            path=path,
+            version=version,
+            hint="its writer left out a remove: restore a version of the table before it",
+        )
+
+
+def doubled_path(files: pa.Table) -> str | None:
+    """A file with a vector that is live a second time, with another or with none; None where there is none."""
+    masked = canonical_paths(masked_files(files)["path"].combine_chunks())
+    every = canonical_paths(files["path"].combine_chunks())
+    shown = every.filter(pc.is_in(every, value_set=masked))
+    if len(shown.unique()) == len(shown):
+        return None
     counted = shown.value_counts()
-    path = counted.field("values").filter(pc.greater(counted.field("counts"), 1))[0].as_py()
-    raise CorruptTable(
-        f"{path} is live with several deletion vectors, or with one and without",
-        code="damaged-deletion-vector",
-        url=source.store.url,
-        path=path,
-        version=source.version,
-        hint="its writer left out a remove: restore a version of the table before it",
-    )
+    path: str = counted.field("values").filter(pc.greater(counted.field("counts"), 1))[0].as_py()
+    return path
+
+
+def _is_listed(protocol: Protocol) -> bool:
+    """Listed for writers alone it breaks the protocol, but the vectors are there all the same."""
+    return FEATURE.name in {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
 
 
 def _split(part: ScanPart, source: DeletionVectors) -> Iterator[ScanPart]:

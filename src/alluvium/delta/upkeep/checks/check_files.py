@@ -9,14 +9,20 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.features.rows.deletion_vectors import INLINE, has_vector, load_vectors, parse_descriptors
+from alluvium.delta.features.rows.deletion_vectors import (
+    INLINE,
+    ensure_sound_vectors,
+    load_vectors,
+    masked_files,
+    parse_descriptors,
+)
 from alluvium.delta.log.read import read_each
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.terms.lines import DECODE_ERRORS, split_lines
 from alluvium.delta.terms.spec import Cdc, Wire
 from alluvium.delta.upkeep.checks.finding import Finding, Level, summed_up
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import AlluviumError, NotFound
+from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import decode_uri_path, decode_uri_paths, is_absolute
@@ -66,14 +72,13 @@ def _look_at(place: _Place, check: str, what: str, level: Level, file: tuple[str
 
 def check_deletion_vectors(snapshot: Snapshot) -> Iterator[Finding]:
     """Whether each vector exists, has the checksum and cardinality that are recorded, and does not delete more rows
-    than its file has.
+    than its file has; and whether each file is live once.
 
     "For any logical file where `deletionVector` is not `null`, the `numRecords` statistic *must* be present".
     """
-    files = snapshot.files
-    if files["deletionVector"].null_count == files.num_rows:
+    masked = masked_files(snapshot.files)
+    if not masked.num_rows:
         return
-    masked = files.filter(has_vector(files["deletionVector"].combine_chunks()))
     paths: list[str] = decode_uri_paths(masked.column("path")).to_pylist()
     num_records = snapshot.statistics(masked).num_rows().to_pylist()
     found = [
@@ -91,6 +96,7 @@ def check_deletion_vectors(snapshot: Snapshot) -> Iterator[Finding]:
         if count is not None and deleted is not None and deleted > count:
             text = f"{deleted} rows are deleted of a file that has {count}"
             found.append(Finding("error", "deletion-vectors", text, path))
+    found += _contradictions(snapshot)
     yield from summed_up("deletion-vectors", found)
     kinds = pc.struct_field(masked["deletionVector"].combine_chunks(), "storageType").to_pylist()
     inline = [path for path, kind in zip(paths, kinds, strict=True) if kind == INLINE]
@@ -100,6 +106,14 @@ def check_deletion_vectors(snapshot: Snapshot) -> Iterator[Finding]:
             "delete a row of each, which makes new vectors, or have the files rewritten"
         )
         yield Finding("warning", "deletion-vectors", text, inline[0])
+
+
+def _contradictions(snapshot: Snapshot) -> Iterator[Finding]:
+    """What nobody can read rightly, though each vector be whole."""
+    try:
+        ensure_sound_vectors(snapshot.files, snapshot.config.protocol, snapshot.store.url, snapshot.version)
+    except CorruptTable as error:
+        yield Finding("error", "deletion-vectors", error.message, error.path)
 
 
 def _call(load: Callable[[], str | None]) -> str | None:

@@ -8,12 +8,11 @@ from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
 from alluvium.delta.upkeep.convert.footers import Footers
 from alluvium.delta.upkeep.convert.schemas import INTEGERS
 from alluvium.errors import InvalidRequest
+from alluvium.plan.scan import BEFORE
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.schema.walk import fields_within
 
-#: What rows show that were there before their column was: "EXISTS_DEFAULT".
-_BEFORE = "EXISTS_DEFAULT"
 #: The property by which a table has defaults.
 SUPPORTS_DEFAULTS = "delta.feature.allowColumnDefaults"
 
@@ -47,7 +46,7 @@ def ensure_shown(columns: Struct, partitions: Sequence[str], footers: Footers) -
     for f in data.fields:
         if _says_value(f) and f.name.lower() not in footers.everywhere:
             raise InvalidRequest(
-                f"files lack {f.name!r}, which is {f.metadata[_BEFORE]} in their rows: a Delta table would show null",
+                f"files lack {f.name!r}, which is {f.metadata[BEFORE]} in their rows: a Delta table would show null",
                 code="not-convertible",
                 column=f.name,
                 hint="write the rows into a Delta table of their own",
@@ -64,7 +63,7 @@ def hidden_column(stored: Struct, columns: Struct) -> str | None:
 
 
 def _says_value(f: Field) -> bool:
-    text = f.metadata.get(_BEFORE)
+    text = f.metadata.get(BEFORE)
     return isinstance(text, str) and text.strip().lower() != "null"
 
 

@@ -64,7 +64,7 @@ def expire_snapshots(
     going = [number for number in ids if number < first]
     if not going or dry_run:
         return Expired(tuple(going))
-    note_expiring(store, branch, going)
+    notes = note_expiring(store, branch, going)
     folder = directory(branch, Kind.SNAPSHOT.value)
     dying, said = list[Root](), dict[str, bytes]()
     for number in going:
@@ -83,6 +83,8 @@ def expire_snapshots(
         if list_schema_ids(store, branch):
             for path, data in said.items():
                 store.put_if_absent(path, data)
+            for path in notes:
+                store.delete(path)
         return Expired()
     point_to(store, f"{folder}/EARLIEST", first)
     return Expired(tuple(going), remove_dead(store, dying).paths)

@@ -133,20 +133,31 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
             for row, some in _pieces(groups)
         ]
     else:
-        relation, addresses = _relation(spark, plan, part, data, files), address(plan.root, files["path"])
+        addresses = address(plan.root, files["path"])
         if hidden is None and is_looked_up(addresses, files, constants):
-            frames = [with_looked_up_constants(relation, data, addresses, files, constants)]
+            frames = [
+                with_looked_up_constants(
+                    _relation(spark, plan, part, data, some), data, address(plan.root, some["path"]), some, constants
+                )
+                for some in _few(files)
+            ]
         else:
+            relation = _relation(spark, plan, part, data, files)
             frames = [with_joined_constants(relation, data, addresses, files, constants, hidden, part.keeps_masked)]
     return [select_columns(frame, part, shown, plan.schema) for frame in frames]
 
 
-def _pieces(groups: FileGroups) -> list[tuple[int, pa.Table]]:
-    """The files of each relation, and which group's constants they have.
+def _few(files: pa.Table) -> list[pa.Table]:
+    """The files of each relation.
 
     The server looks up more than 32 files of a relation by a job, a task a file, each time it analyses the plan: half
     a second for 100 small ones, which a few relations of few files need not wait for.
     """
+    return [files.slice(first, _LISTED_BY_DRIVER) for first in range(0, files.num_rows, _LISTED_BY_DRIVER)]
+
+
+def _pieces(groups: FileGroups) -> list[tuple[int, pa.Table]]:
+    """The files of each relation (see `_few`), and which group's constants they have; not split where too many."""
     ranges = list(zip(groups.starts, groups.ends, strict=True))
     is_split = sum(-(-(end - start) // _LISTED_BY_DRIVER) for start, end in ranges) <= MAX_RELATIONS
     step = _LISTED_BY_DRIVER if is_split else groups.files.num_rows
