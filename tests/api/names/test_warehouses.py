@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,3 +196,30 @@ def test_texts_keep_their_declared_lengths(lake: SparkSession) -> None:
         assert [row[1] for row in rows(lake, "SELECT * FROM lake.db.texts")] == ["abcdefg"]
     finally:
         lake.sql("DROP TABLE lake.db.texts")
+
+
+def test_orphans_of_all_tables_of_a_database(lake: SparkSession) -> None:
+    lake.sql("CREATE DATABASE lake.strays")
+    for name in ("a", "b"):
+        lake.sql(f"CREATE TABLE lake.strays.{name} AS SELECT 1 AS k")
+        named = find_named(lake, ["lake", "strays", name])
+        assert named is not None
+        stray = Path(url_of(lake, named).removeprefix("file:"), "bucket-0/stray")
+        stray.write_bytes(b"12345")
+        os.utime(stray, (1, 1))
+    for text, found in [
+        ("CALL lake.sys.remove_orphan_files(table => 'strays.*', dry_run => true)", (2, 10)),
+        ("CALL sys.remove_orphan_files('lake.strays.*', '2000-01-01 00:00:00', true)", (2, 10)),
+        ("CALL lake.sys.remove_orphan_files('`strays`.*')", (2, 10)),
+        ("CALL lake.sys.remove_orphan_files('strays.*')", (0, 0)),
+    ]:
+        assert rows(lake, text) == [found], text
+    for text, kind in [
+        ("CALL lake.sys.remove_orphan_files('nowhere.*')", InvalidRequest),
+        ("CALL sys.remove_orphan_files('strays.*')", InvalidRequest),
+        ("CALL lake.sys.remove_orphan_files('*')", InvalidRequest),
+        ("CALL lake.sys.compact('strays.*')", InvalidRequest),
+    ]:
+        with pytest.raises(kind):
+            lake.sql(text)
+    lake.sql("DROP DATABASE lake.strays CASCADE")

@@ -25,7 +25,7 @@ from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
-from alluvium.paimon.view.system import read_system_table
+from alluvium.paimon.view.system.system_tables import read_system_table
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
