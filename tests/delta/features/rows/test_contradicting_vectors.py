@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap64
 
 import alluvium
 from alluvium import DeltaTable

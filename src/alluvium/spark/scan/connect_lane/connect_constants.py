@@ -171,7 +171,7 @@ def _is_found(key: str, by_size: bool) -> Column:
     # A condition that is nondeterministic keeps Spark from making the left join an inner one.
     problem = sf.lit(_WRONG_SIZE if by_size else _WRONG_ADDRESS)
     raises = (sf.spark_partition_id() >= sf.lit(0)) & sf.raise_error(problem).cast("boolean")
-    return sf.expr(f"{quote(key)} is not null") | raises
+    return sf.col(quote(key)).isNotNull() | raises
 
 
 def _is_deleted(words: Column, row_index: Column) -> Column:
