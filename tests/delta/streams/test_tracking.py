@@ -419,3 +419,19 @@ def test_a_stream_that_begins_behind_what_is_written_down(starting_version: int 
     assert stream.schema.names == ("bb",)
     assert stream.latest(None) == Offset("t", 5)
     assert query.entries()[-1]["previousMetadataSeqNum"] == -1
+
+
+def test_a_run_behind_the_first_mark_of_what_is_written_down_reads_what_there_is() -> None:
+    """Over Connect a query stops there; on a classic session only one that dies between the two marks."""
+    query = Query("tracked-between")
+    query.run()
+    query.log.commit(mapped(A, B, ("c", "p3", "long")))
+    query.log.commit(add("1"))
+    first = Offset("t", 2, CHANGED)
+    # Before that is written down, nothing passes it.
+    assert query.stream().end_of_run(first) == Offset("t", 2, PASSED)
+    stream = query.stream()
+    assert stream.tracker is not None
+    with pytest.raises(InvalidRequest):
+        stream.tracker.committed(first)
+    assert query.run(first) == (Offset("t", 4), ["1"])

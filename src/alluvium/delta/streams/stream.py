@@ -157,7 +157,9 @@ class Stream:
                 return begin
             marked = self._track(begin, is_resumed=start is not None)
             if marked is not None:
-                return marked
+                if self.tracker is not None and self.tracker.is_to_be_written(marked):
+                    return marked
+                begin = marked
             self._ensure_begun(begin, is_resumed=start is not None)
             return self._advance(begin, limited=False, until=None, passes=True)
 

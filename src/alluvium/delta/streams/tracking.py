@@ -170,6 +170,10 @@ class Tracker:
             self.committed(start)
         return None
 
+    def is_to_be_written(self, mark: Offset) -> bool:
+        """Whether what a mark stands for is still to be written down, which a stream does not pass."""
+        return self.is_begun and self._differs(*self._head_set_at(mark.version), mark.version)
+
     def committed(self, end: Offset) -> None:
         """A batch is done, so that what it ends at may be written down.
 
