@@ -53,7 +53,9 @@ def test_a_table_is_copied_and_gone_on_with(connect, source: str, tmp_path: Path
     still = connect.range(3).withColumnRenamed("id", "n")
 
     def shape(rows: Any) -> Any:
-        return rows.where("id > 0").join(still, rows.id % 3 == still.n, "left").select(rows.id, "n")
+        lines = rows.where("id > 0").where(sf.lit("x\nAggregate [a]") != sf.col("id").cast("string"))
+        rows = lines.withColumnRenamed("odd", "odd\nSort [a]")
+        return rows.join(still, rows.id % 3 == still.n, "left").select(rows.id, "n")
 
     query = copy(connect, source, target, shape, maxFilesPerTrigger=1)
     assert ids(target) == [1, 2, 3]
@@ -131,6 +133,11 @@ def test_what_stops_a_query_reaches_whoever_waits(connect, source: str, tmp_path
 STATEFUL: dict[str, Callable[[Any], Any]] = {
     "Aggregate": lambda rows: rows.groupBy("odd").count(),
     "Aggregate of all": lambda rows: rows.select(sf.sum("id").alias("id")),
+    "Aggregate of what a text of several lines does not hide": lambda rows: rows.where(
+        sf.lit("x\nProject [b]\n") != sf.col("id").cast("string")
+    )
+    .groupBy("odd")
+    .count(),
     "Deduplicate": lambda rows: rows.dropDuplicates(["id"]),
     "Sort": lambda rows: rows.orderBy("id"),
     "Limit": lambda rows: rows.limit(1),
