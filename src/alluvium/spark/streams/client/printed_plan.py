@@ -103,7 +103,7 @@ def _nodes(tree: Sequence[str]) -> dict[int, _Node] | None:
     first = _FIRST.match(tree[0])
     if first is None:
         return None
-    open_nodes = [_Node(*first.groups())]
+    open_nodes = [_Node(first[1], first[2])]
     found = {0: open_nodes[0]}
     for n, line in enumerate(tree[1:], 1):
         match = _NODE.match(line)
