@@ -435,3 +435,45 @@ def test_a_run_behind_the_first_mark_of_what_is_written_down_reads_what_there_is
     with pytest.raises(InvalidRequest):
         stream.tracker.committed(first)
     assert query.run(first) == (Offset("t", 4), ["1"])
+
+
+def test_a_stream_that_begins_before_what_is_written_down() -> None:
+    query = Query("tracked-earlier")
+    query.log.commit(add("1"))
+    query.log.commit(mapped(B_RENAMED))
+    query.log.commit(mapped(A, B))
+    query.log.commit(add("2"))
+
+    def begun(starting_version: int | str) -> Stream:
+        stream = query.stream()
+        stream.options = StreamOptions(starting_version=starting_version)
+        return stream
+
+    assert begun("latest").latest(None) == Offset("t", 6)
+    # The columns are the same, but in between they were others.
+    assert begun(2).latest(None) == Offset("t", 3, CHANGED)
+    assert [entry["deltaCommitVersion"] for entry in query.entries()] == [5, 2]
+    query.log.commit(mapped(B_RENAMED))
+    other = begun("latest")
+    with pytest.raises(InvalidRequest):
+        other.latest(None)
+    stream = begun("latest")
+    assert stream.latest(None) == Offset("t", 7) and stream.schema.names == ("bb",)
+    with pytest.raises(InvalidRequest):
+        begun(1).latest(None)
+
+
+def test_changes_without_files_right_behind_the_beginning_are_not_gone_back_for() -> None:
+    """The frame has taken them for one, so that nothing would ever be read."""
+    query = Query("tracked-skimmed-begin")
+    query.log.commit(mapped(A, B, delta__appendOnly="true"))
+    query.log.commit(mapped(A, B, ("c", "p3", "long"), delta__appendOnly="true"))
+    query.log.commit(add("1"))
+    stream = query.stream()
+    stream.options = StreamOptions(starting_version=2)
+    with pytest.raises(InvalidRequest):
+        stream.latest(None)
+    stream = query.stream()
+    stream.options = StreamOptions(starting_version=2)
+    assert [entry["deltaCommitVersion"] for entry in query.entries()] == [2, 3]
+    assert (stream.latest(None), stream.schema.names) == (Offset("t", 5), ("a", "b", "c"))

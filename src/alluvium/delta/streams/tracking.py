@@ -76,11 +76,15 @@ class Tracker:
         newest = self.log.newest
         if newest is None:
             return
-        commits = list_log(self.table, newest.delta_commit_version).commits
-        config, last = config_of(newest, self.now), newest.delta_commit_version
+        last, config = self._skimmed(newest.delta_commit_version, config_of(newest, self.now))
+        if last > newest.delta_commit_version:
+            self.log = self.log.appended(entry_of(last, config, newest.source_metadata_path), replaces=True)
+
+    def _skimmed(self, version: int, begun: TableConfig) -> tuple[int, TableConfig]:
+        """How far versions from one on change the table without files, and what holds there."""
+        commits = list_log(self.table, version).commits
+        config, last = begun, version
         # The version of the entry itself may have files, which are still to be read by its columns.
-        version = last
-        begun = config
         while version in commits and (found := _change_alone(self.table, commits[version])) is not None:
             changed = _with(config, *found)
             if self.log.previous is None and not column_changes(begun, changed).is_additive:
@@ -89,8 +93,7 @@ class Tracker:
                 break
             config, last = changed, version
             version += 1
-        if last > newest.delta_commit_version:
-            self.log = self.log.appended(entry_of(last, config, newest.source_metadata_path), replaces=True)
+        return last, config
 
     def start(self, find_place: Callable[[], str]) -> None:
         """A query begins.
@@ -143,15 +146,21 @@ class Tracker:
             return
         # What comes from now on begins behind the newest version.
         version = min(max(first, first if last is None else last), list_log(self.table).latest)
-        head = load_head(self.table, version)
+        config = parse_config(*load_head(self.table, version))
         if self.is_begun:
-            self.change(*head, version, replaces=True)
+            self._begin_elsewhere(version, config)
             return
-        config = parse_config(*head)
         if last is not None:
             self._ensure_one_schema(min(first, version), version, config)
         is_changed = self._differs(config.protocol, config.metadata, version)
         self._write(version, config, ends=is_changed)
+
+    def _begin_elsewhere(self, version: int, config: TableConfig) -> None:
+        """The same where other columns are written down, or those of a version that is still to come."""
+        newest, head = self.log.newest, _head_of(config)
+        is_later = newest is not None and newest.delta_commit_version > self._skimmed(version, config)[0]
+        if is_later or self._differs(*head, version):
+            self._write(version, config, ends=self._is_other(*head), replaces=True)
 
     def is_changed_by(self, commit: CommitChanges) -> bool:
         """Whether a version needs other columns than the stream has."""
