@@ -45,6 +45,7 @@ from alluvium.paimon.terms.options import (
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.view.merge import SEQUENCE
 from alluvium.paimon.write.crossing import crossing_of, moves_keys
+from alluvium.paimon.write.defaults import derived_defaults
 from alluvium.paimon.write.dynamic import assigner
 from alluvium.paimon.write.keyed import (
     RowKinds,
@@ -55,7 +56,7 @@ from alluvium.paimon.write.keyed import (
 )
 from alluvium.paimon.write.postponed import as_waiting, data_prefix, is_postponed
 from alluvium.plan.scan import FIELD_ID
-from alluvium.plan.write import AssignedBuckets, BucketColumn, Bucketing, Check, Derived, WritePlan
+from alluvium.plan.write import AssignedBuckets, BucketColumn, Bucketing, Check, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
@@ -156,7 +157,7 @@ def plan_write(
         schema=logical,
         partition_by=schema.partition_keys,
         checks=(*checks, *_not_null(logical), *_lengths(schema), *times_of_orc(schema), *kinds),
-        derived=_defaults(schema),
+        derived=derived_defaults(schema),
         stored=_with_ids(schema.fields),
         files=_file_columns(schema, hidden) if by_workers or file_format != "parquet" else None,
         spark_writes_where=None if by_workers else spark_writes_where(schema),
@@ -222,18 +223,6 @@ def _lengths(schema: TableSchema) -> Iterator[Check]:
             value = quote((f.name,))
             condition = f"({value} is null or char_length({value}) <= {f.type.length})"
             yield Check(f"{f.name} {f.type}", condition, (f.name,), "text-too-long")
-
-
-def _defaults(schema: TableSchema) -> tuple[Derived, ...]:
-    """ "defaultValue": what writers put where the rows do not have the column, or null in it (`DefaultValueRow`)."""
-    # "checkNullability" comes first: a null that may not be is none that becomes another value.
-    found = []
-    for f in schema.fields:
-        if f.default is not None and not isinstance(to_logical(f.type), (Array, Map, Struct)):
-            quoted = len(f.default) > 1 and f.default.startswith("'") and f.default.endswith("'")
-            text = f.default[1:-1] if quoted else f.default
-            found.append(Derived(f.name, text, is_constant=True, fills_nulls=f.type.nullable))
-    return tuple(found)
 
 
 def _with_ids(fields: Sequence[DataField]) -> Struct:
