@@ -1,4 +1,4 @@
-"""Which aggregate functions take columns of which types, with which options: whoever reads rows, and whoever writes them."""
+"""Which aggregate functions take which columns, with which options: for whoever reads or writes rows."""
 
 from __future__ import annotations
 
