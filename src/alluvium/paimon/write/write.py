@@ -28,9 +28,9 @@ from alluvium.paimon.files.manifest_write import EMPTY_ROW
 from alluvium.paimon.files.orc_times import times_of_orc
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.arrow import to_arrow as arrow_type
-from alluvium.paimon.schema.logical import as_brought, to_logical, written_schema
+from alluvium.paimon.schema.logical import as_brought, declared_text, to_logical, written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.schema.types import MAX_LENGTH, DataField, DataType
+from alluvium.paimon.schema.types import DataField, DataType
 from alluvium.paimon.terms.options import (
     BUCKET,
     BUCKET_FUNCTION,
@@ -55,10 +55,12 @@ from alluvium.paimon.write.keyed import (
     kind_checks,
 )
 from alluvium.paimon.write.postponed import as_waiting, data_prefix, is_postponed
+from alluvium.plan.checks import length_checks
 from alluvium.plan.scan import FIELD_ID
 from alluvium.plan.write import AssignedBuckets, BucketColumn, Bucketing, Check, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
+from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
 
 #: Where a job leaves its files before the commit moves them; no name of a partition begins so.
@@ -216,13 +218,11 @@ def _not_null(schema: Struct) -> Iterator[Check]:
             yield Check(f"{name} (inside)", inside, (f.name,), "not-null-violated")
 
 
-def _lengths(schema: TableSchema) -> Iterator[Check]:
+def _lengths(schema: TableSchema) -> tuple[Check, ...]:
     """Texts must not be longer than their columns say; whoever reads them may rely on that."""
-    for f in schema.fields:
-        if f.type.root in ("CHAR", "VARCHAR") and f.type.length < MAX_LENGTH:
-            value = quote((f.name,))
-            condition = f"({value} is null or char_length({value}) <= {f.type.length})"
-            yield Check(f"{f.name} {f.type}", condition, (f.name,), "text-too-long")
+    declared = ((f, declared_text(f.type)) for f in schema.fields)
+    columns = (Field(f.name, to_logical(f.type), True, {CHAR_VARCHAR: text}) for f, text in declared if text)
+    return length_checks(Struct(tuple(columns)))
 
 
 def _with_ids(fields: Sequence[DataField]) -> Struct:
