@@ -50,8 +50,12 @@ def test_types_that_no_table_has_are_refused_by_column() -> None:
 
 def test_lengths_of_texts_stand_beside_their_columns() -> None:
     members = s.StructType().add("a b", s.CharType(3)).add("n", s.IntegerType())
-    schema = (
-        s.StructType().add("v", s.VarcharType(4), True, {"comment": "c"}).add("m", s.ArrayType(members)).add("s", "int")
+    schema = s.StructType(
+        [
+            s.StructField("v", s.VarcharType(4), True, {"comment": "c"}),
+            s.StructField("m", s.ArrayType(members)),
+            s.StructField("s", s.StringType()),
+        ]
     )
     found = from_spark_declared(schema)
     assert [dict(f.metadata) for f in found.fields] == [
