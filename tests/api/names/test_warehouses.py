@@ -194,18 +194,16 @@ def test_texts_keep_their_declared_lengths(lake: SparkSession) -> None:
         types = {f.name: str(f.type) for f in PaimonTable.forPath(url_of(lake, named)).schema.fields}
         nested = "ROW<`c` VARCHAR(2), `d` ARRAY<CHAR(3)>, `e` MAP<STRING NOT NULL, VARCHAR(4)>>"
         assert [types[name] for name in "cvsnw"] == ["CHAR(5)", "VARCHAR(7)", "STRING", nested, "VARCHAR(3)"]
-        insert = "INSERT INTO lake.db.texts VALUES ('abc', '{}', 'abcdefgh', named_struct('c', 'x', 'd', array('{}'), 'e', map()), 'abc')"
+        row = "'abc', '{}', 'abcdefgh', named_struct('c', 'x', 'd', array('{}'), 'e', map()), 'abc'"
+        insert = f"INSERT INTO lake.db.texts VALUES ({row})"
         lake.sql(insert.format("abcdefg", "abc"))
         for texts in (("abcdefgh", "abc"), ("a", "abcd")):
             with pytest.raises(InvalidRequest) as caught:
                 lake.sql(insert.format(*texts))
             assert caught.value.code == "text-too-long"
         assert [row[1] for row in rows(lake, "SELECT * FROM lake.db.texts")] == ["abcdefg"]
-        assert [tuple(row)[:2] for row in lake.sql("DESCRIBE lake.db.texts").take(2)] == [
-            ("c", "char(5)"),
-            ("v", "varchar(7)"),
-        ]
         lake.sql("ALTER TABLE lake.db.texts ALTER COLUMN v TYPE STRING")
         lake.sql(insert.format("abcdefgh", "abc"))
+        assert sorted(row[1] for row in rows(lake, "SELECT * FROM lake.db.texts")) == ["abcdefg", "abcdefgh"]
     finally:
         lake.sql("DROP TABLE lake.db.texts")

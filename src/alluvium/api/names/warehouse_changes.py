@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.schema.changes import SchemaChange
@@ -81,7 +81,8 @@ def _where(change: JavaObject) -> dict[str, Any]:
 
 
 def _type(given: object) -> DataType:
-    return fields_from_logical(from_spark_declared(StructType().add("x", given)))[0].type  # type: ignore[arg-type]
+    column = StructField("x", given)  # type: ignore[arg-type]
+    return fields_from_logical(from_spark_declared(StructType([column])))[0].type
 
 
 def _unknown(kind: str) -> UnsupportedFeature:
