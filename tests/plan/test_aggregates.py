@@ -21,7 +21,11 @@ NESTED, TIMED = pa.list_(ROW), pa.map_(pa.int32(), ROW)
         ("nested_update", NESTED, {"nested-sequence-field": "z"}, "without nested-key"),
         ("nested_update", NESTED, {"nested-key-null-strategy": "ignore"}, "without nested-key"),
         ("nested_update", NESTED, {"nested-key": "x", "nested-key-null-strategy": "drop"}, "not one of merge"),
+        ("nested_update", NESTED, {"nested-key": "x, x"}, "twice"),
+        ("nested_update", NESTED, {"nested-key": " "}, "no field"),
         ("nested_update", NESTED, {"count-limit": "many"}, "no number"),
+        ("listagg", pa.string(), {"distinct": "yes"}, "neither true nor false"),
+        ("collect", pa.list_(pa.int32()), {"distinct": "1"}, "neither true nor false"),
         ("merge_map_with_keytime", TIMED, {"ts-field": "no"}, "no text"),
         ("merge_map_with_keytime", TIMED, {}, "'z' is no text"),
     ],
@@ -38,6 +42,7 @@ def test_options_that_make_no_sense(function: str, kind: pa.DataType, options: d
         ("nested_partial_update", NESTED, {"nested-key": "x", "nested-key-null-strategy": "IGNORE"}),
         ("merge_map_with_keytime", TIMED, {"ts-field": "y"}),
         ("sum", pa.int32(), {"nested-key": "no"}),
+        ("listagg", pa.string(), {"distinct": "TRUE"}),
     ],
 )
 def test_options_that_do(function: str, kind: pa.DataType, options: dict[str, str]) -> None:

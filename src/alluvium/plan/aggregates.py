@@ -55,6 +55,8 @@ def _check_nested(parameters: Mapping[str, str], kind: pa.DataType) -> str | Non
     for name in (*key, *sequence):
         if name not in known:
             return f"{name!r} is no field of the nested table, which has {', '.join(known)}"
+    if len(set(key)) < len(key) or (not key and "nested-key" in parameters):
+        return f"nested-key is {parameters['nested-key']!r}, which names no field, or one of them twice"
     null_keys = parameters.get("nested-key-null-strategy", "merge").lower()
     if null_keys not in NULL_KEYS:
         return f"nested-key-null-strategy is {null_keys!r}, and not one of {', '.join(NULL_KEYS)}"
@@ -74,6 +76,11 @@ def _check_keyed(parameters: Mapping[str, str], kind: pa.DataType) -> str | None
     if not named_fields(parameters.get("nested-key", "")):
         return "nested_partial_update needs nested-key"
     return _check_nested(parameters, kind)
+
+
+def _check_distinct(parameters: Mapping[str, str], kind: pa.DataType) -> str | None:
+    distinct = parameters.get("distinct", "false")
+    return None if distinct.lower() in ("true", "false") else f"distinct is {distinct!r}, and neither true nor false"
 
 
 def _check_timed(parameters: Mapping[str, str], kind: pa.DataType) -> str | None:
@@ -121,6 +128,7 @@ _TAKEN: Mapping[str, Callable[[pa.DataType], bool]] = {
 }
 
 _CHECKED: Mapping[str, Callable[[Mapping[str, str], pa.DataType], str | None]] = {
+    **dict.fromkeys(("listagg", "collect"), _check_distinct),
     "nested_update": _check_limited,
     "nested_partial_update": _check_keyed,
     "merge_map_with_keytime": _check_timed,
