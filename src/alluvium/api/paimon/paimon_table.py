@@ -173,7 +173,7 @@ def _fields_of(schema: SchemaLike) -> tuple[DataField, ...]:
         return fields_from_arrow(schema)
     if type(schema).__module__.startswith("pyspark."):
         # Loaded by name: tables are made where pyspark is not installed.
-        return fields_from_logical(importlib.import_module("alluvium.spark.naming.types").from_spark(schema))
+        return fields_from_logical(importlib.import_module("alluvium.spark.naming.types").from_spark_declared(schema))
     fields = tuple(schema) if isinstance(schema, Iterable) else (schema,)
     if not all(isinstance(f, DataField) for f in fields):
         raise InvalidRequest(

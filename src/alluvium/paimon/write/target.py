@@ -115,6 +115,8 @@ class PaimonTarget:
             ensure_crossing(self.table, replace)
             checks, base = self._replace_checks(replace), None if replace is not None else self.snapshot
             plan = plan_write(self.table, self.store.url, checks, options, base, self.kind)
+            # Rows that are only moved stay what they are.
+            plan = plan.keeping_nulls() if self.rescales else plan
             return plan if base is None else dataclasses.replace(plan, unseen=self._unseen(base))
 
     def _unseen(self, base: Snapshot) -> UnseenRows | None:
