@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from templates import copy_of
 
 import alluvium
@@ -27,6 +28,15 @@ OWN: dict[str, tuple[Callable[..., object], str]] = {
     "len": (lambda p: 2 if p == "b1" else 0, "int"),
     "year": (lambda day: 2024 if day.year == 2023 else 1, "int"),
     "isnull": (lambda p: p == "b1", "boolean"),
+    "isnotnull": (lambda p: p == "b1", "boolean"),
+    "like": (lambda p, pattern: p == "b1", "boolean"),
+}
+#: What a Column calls by a name, and its text has as words.
+COLUMNS: dict[str, Callable[[], Column]] = {
+    "isNull": lambda: sf.col("p").isNull(),
+    "isNotNull": lambda: sf.col("p").isNotNull(),
+    "like": lambda: sf.col("p").like("a%"),
+    "not like": lambda: ~sf.col("p").like("a%"),
 }
 CONDITIONS = [
     "p = '${my.p}'", "p <> '${my.p}'", "id > 1 and p in ('${my.p}', 'b1')",
@@ -74,3 +84,13 @@ def test_rows_are_those_that_sparks_own_filter_finds(session: SparkSession, url:
     table.restoreToVersion(0)
     alluvium.write(alluvium.read(session, url).where("false"), url, mode="overwrite", replaceWhere=text)
     assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == left
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_mean_what_the_server_makes_of_their_names(session: SparkSession, url: str, name: str) -> None:
+    found = ids(session.createDataFrame(ROWS).where(COLUMNS[name]()))
+    table = DeltaTable.forPath(session, url)
+    assert ids(alluvium.read(session, url)) == [1, 2, 3, 4]
+    assert ids(alluvium.read(session, url).where(COLUMNS[name]())) == found
+    table.delete(COLUMNS[name]())
+    assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == sorted({1, 2, 3, 4} - {*found})

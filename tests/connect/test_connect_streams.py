@@ -53,7 +53,9 @@ def test_a_table_is_copied_and_gone_on_with(connect, source: str, tmp_path: Path
     still = connect.range(3).withColumnRenamed("id", "n")
 
     def shape(rows: Any) -> Any:
-        return rows.where("id > 0").join(still, rows.id % 3 == still.n, "left").select(rows.id, "n")
+        lines = rows.where("id > 0").where(sf.lit("x\nAggregate [a]") != sf.col("id").cast("string"))
+        rows = lines.withColumnRenamed("odd", "odd\nSort [a]")
+        return rows.join(still, rows.id % 3 == still.n, "left").select(rows.id, "n")
 
     query = copy(connect, source, target, shape, maxFilesPerTrigger=1)
     assert ids(target) == [1, 2, 3]
@@ -131,6 +133,9 @@ def test_what_stops_a_query_reaches_whoever_waits(connect, source: str, tmp_path
 STATEFUL: dict[str, Callable[[Any], Any]] = {
     "Aggregate": lambda rows: rows.groupBy("odd").count(),
     "Aggregate of all": lambda rows: rows.select(sf.sum("id").alias("id")),
+    "Aggregate of what a text of several lines does not hide": lambda rows: (
+        rows.where(sf.lit("x\nProject [b]\n") != sf.col("id").cast("string")).groupBy("odd").count()
+    ),
     "Deduplicate": lambda rows: rows.dropDuplicates(["id"]),
     "Sort": lambda rows: rows.orderBy("id"),
     "Limit": lambda rows: rows.limit(1),
@@ -179,6 +184,9 @@ def test_the_rest_is_refused_with_what_works(connect, source: str, tmp_path: Pat
         with pytest.raises(AlluviumError) as caught:
             call()
         assert caught.value.code == code, caught.value.message
+    for unseen in (connect.sql("select * from {x}", x=rows), connect.range(3)):
+        with pytest.raises(UnsupportedFeature, match="within a text of SQL or a view"):
+            started(unseen, **told)()
     with pytest.raises(PySparkException, match="executed with writeStream"):
         rows.collect()
     assert not Path(target).exists()

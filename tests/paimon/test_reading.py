@@ -101,6 +101,8 @@ def test_system_tables(readings: str) -> None:
     assert table.system("snapshots")["snapshot_id"].to_pylist() == [1, 2, 3]
     assert table.system("tags")["tag_name"].to_pylist() == ["noon"]
     assert sorted(table.system("audit_log")["rowkind"].to_pylist()) == ["+I", "+I", "-D"]
+    log, packed = (table.system(name).to_pylist() for name in ("audit_log", "binlog"))
+    assert packed == [{name: v if name == "rowkind" else [v] for name, v in row.items()} for row in log]
     for name in ("schemas", "options", "files", "manifests", "partitions", "buckets", "branches", "consumers",
                  "statistics", "aggregation_fields", "table_indexes", "ro"):  # fmt: skip
         table.system(name)

@@ -219,8 +219,8 @@ def changes(
             the session's time zone.
         end: The last version (cut at the latest), or the last one committed at or before a time; None: the latest.
         storage_options: Credentials for reading the log; the data files are read by Spark's file systems.
-        mode: Of Paimon: `"auto"`, `"delta"`, `"changelog"` or `"diff"`, see `PaimonView.changes`; `start` and `end`
-            are snapshots, tags or times there, and `start` itself is left out.
+        mode: Of Paimon: `"auto"`, `"delta"`, `"changelog"`, `"diff"` or `"binlog"`, see `PaimonView.changes`; `start`
+            and `end` are snapshots, tags or times there, and `start` itself is left out.
         branch: Of Paimon: the table as this branch has it.
         options: Of Paimon: dynamic table options.
 

@@ -61,7 +61,7 @@ def lacking(plan: WritePlan, schema: Struct, columns: Collection[str], *, may_la
         tuple(n for n in plan.numbered if n.column.casefold() not in brought),
         tuple(d for d in derived if not d.is_constant),
         plan.checks + own + length_checks(schema),
-        tuple(d for d in plan.derived if d.fills_nulls and d.column not in missing),
+        tuple(d for d in plan.filled if d.column not in missing),
     )
 
 

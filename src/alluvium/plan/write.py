@@ -331,6 +331,15 @@ class WritePlan:
         keyed = replace(self.keyed, bucket=bucket, kind_column=None, is_numbered=True)
         return replace(self, schema=schema, bucket=None, assigned=None, crossing=None, keyed=keyed)
 
+    @property
+    def filled(self) -> tuple[Derived, ...]:
+        """Columns in which a null that comes becomes another value."""
+        return tuple(d for d in self.derived if d.fills_nulls)
+
+    def keeping_nulls(self) -> WritePlan:
+        """The plan for rows that are there already, whose nulls stay."""
+        return replace(self, derived=tuple(replace(d, fills_nulls=False) for d in self.derived))
+
     def with_ids(self, ids: StoredIds | None) -> WritePlan:
         """The plan for rows that bring all columns, with those that keep rows' identities.
 

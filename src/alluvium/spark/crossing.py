@@ -191,7 +191,7 @@ class _Placed:
             return None
         parts = [sf.col(f"{_WAS}.place.p{n}").alias(name) for n, name in enumerate(self._parts)]
         rows = known.select(*parts, sf.col(f"{_WAS}.bucket").alias(BUCKET_COLUMN))
-        return rows.groupBy(*rows.columns).agg(sf.count(sf.lit(1)).alias(FIRST_COLUMN)).toArrow()
+        return rows.groupBy(*map(quote, rows.columns)).agg(sf.count(sf.lit(1)).alias(FIRST_COLUMN)).toArrow()
 
     def _by_partition(self, table: pa.Table | None, bucket: str | None) -> dict[tuple[object, ...], dict[int, int]]:
         """Counts by partition and bucket (0 where there is none)."""

@@ -424,6 +424,13 @@ def data_error(error: Exception, url: str) -> Exception:
     exhausted = next(filter(None, map(find_exhausted, texts)), None)
     if exhausted is not None:
         return numbers_exhausted(exhausted, url)
+    if any("No module named 'alluvium'" in text for text in texts):
+        return InvalidRequest(
+            "Alluvium is not installed where Spark's Python workers run, and the query of the data needs it there",
+            code="no-alluvium-on-workers",
+            url=url,
+            hint="nothing was written; install it there: alluvium.explain(df) says why workers read rows",
+        )
     if isinstance(error, PySparkException) and error.getCondition():
         return _invalid(error, url)
     cause = next((text for text in reversed(texts) if _CONDITION.search(text)), None)
@@ -436,6 +443,19 @@ _DATA_EXCEPTION = "SQLSTATE: 22"
 _DATA_ERRORS = ("CAST_", "ARITHMETIC_", "NUMERIC_", "DIVIDE_BY_ZERO", "INVALID_ARRAY", "USER_RAISED", "DATETIME")
 
 
+#: What a Python worker raised stands behind the lines of its code, in which any bracket may be.
+_RAISED = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(\S.*)$", re.MULTILINE)
+
+
+def _sentence(text: str) -> str:
+    """The line of an error's text that says what is wrong."""
+    if raised := _RAISED.findall(text):
+        return str(raised[-1])
+    condition = _CONDITION.search(text)
+    start = text.find("[") if condition is None else condition.start()
+    return text[max(start, 0) :].split("\n")[0]
+
+
 def _is_data_error(text: str) -> bool:
     match = _CONDITION.search(text)
     return match is not None and (match[1].startswith(_DATA_ERRORS) or _DATA_EXCEPTION in text)
@@ -446,9 +466,8 @@ def _invalid(error: PySparkException, url: str) -> InvalidRequest:
 
 
 def _invalid_text(text: str, url: str) -> InvalidRequest:
-    line = text[text.find("[") :] if "[" in text else text
     return InvalidRequest(
-        f"Spark cannot write the data: {line.split('SQLSTATE')[0].split(chr(10))[0].strip().rstrip('.')}",
+        f"Spark cannot write the data: {_sentence(text).split('SQLSTATE')[0].strip().rstrip('.')}",
         code="invalid-data",
         url=url,
         hint="nothing was written; the query of the data fails, see the error that caused this one",

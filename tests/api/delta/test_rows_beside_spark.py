@@ -74,15 +74,38 @@ def test_a_number_of_rows_that_is_too_small_takes_none_along(
     spark: SparkSession, tmp_path: Path, told: int, masks: str, with_spark: bool, where: str, left: list[int]
 ) -> None:
     """Statistics say that no row is left where two are: that is for the file to say (docs/decisions/0018)."""
-    path = str(tmp_path)
-    alluvium.write(pa.table({"id": range(5), "v": [0] * 5}), path, **{"delta.enableDeletionVectors": masks})
-    log = tmp_path / "_delta_log" / f"{0:020d}.json"
-    log.write_text(log.read_text().replace('\\"numRecords\\":5', f'\\"numRecords\\":{told}'))
-    for crc in log.parent.glob("*.crc"):
-        crc.unlink()
-    assert alluvium.open(path).count() == told
+    path = forgetful(tmp_path, told, masks)
     table = DeltaTable.forPath(spark, path) if with_spark else DeltaTable.forPath(path)
     table.update(where, {"v": "9"})
     assert sorted(alluvium.open(path).to_arrow()["id"].to_pylist()) == [0, 1, 2, 3, 4]
     table.delete(where)
     assert sorted(alluvium.open(path).to_arrow()["id"].to_pylist()) == left
+
+
+@pytest.mark.parametrize("told", [1, 2, 3])
+@pytest.mark.parametrize("masks", ["true", "false"])
+@pytest.mark.parametrize("with_spark", [True, False])
+def test_a_merge_takes_none_along_either(
+    spark: SparkSession, tmp_path: Path, told: int, masks: str, with_spark: bool
+) -> None:
+    """More rows go than the statistic knows of, and one of them comes back changed."""
+    path = forgetful(tmp_path, told, masks)
+    source = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "v": pa.array([-1, -1, 7], pa.int64())})
+    table = DeltaTable.forPath(spark, path) if with_spark else DeltaTable.forPath(path)
+    rows = spark.createDataFrame(source).alias("s") if with_spark else source
+    merge = table.alias("t").merge(rows, "t.id = s.id")
+    merge.whenMatchedDelete("s.v < 0").whenMatchedUpdate(set={"v": "s.v"}).execute()
+    left = alluvium.open(path).to_arrow().sort_by("id")
+    assert left.to_pydict() == {"id": [0, 3, 4], "v": [0, 7, 0]}
+
+
+def forgetful(path: Path, told: int, masks: str) -> str:
+    """A table of five rows in a file of which the statistics say that it has `told`."""
+    rows = pa.table({"id": pa.array(range(5), pa.int64()), "v": pa.array([0] * 5, pa.int64())})
+    alluvium.write(rows, str(path), **{"delta.enableDeletionVectors": masks})
+    log = path / "_delta_log" / f"{0:020d}.json"
+    log.write_text(log.read_text().replace('\\"numRecords\\":5', f'\\"numRecords\\":{told}'))
+    for crc in log.parent.glob("*.crc"):
+        crc.unlink()
+    assert alluvium.open(str(path)).count() == told
+    return str(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -182,16 +183,55 @@ def test_the_word_default_in_an_insert(lake: SparkSession) -> None:
 
 
 def test_texts_keep_their_declared_lengths(lake: SparkSession) -> None:
-    lake.sql("CREATE TABLE lake.db.texts (c CHAR(5), v VARCHAR(7), s STRING, n STRUCT<c: STRING>)")
+    lake.sql(
+        "CREATE TABLE lake.db.texts (c CHAR(5), v VARCHAR(5), s STRING, n STRUCT<c: VARCHAR(2), d: ARRAY<CHAR(3)>>)"
+    )
     lake.sql("ALTER TABLE lake.db.texts ADD COLUMN w VARCHAR(3)")
+    lake.sql("ALTER TABLE lake.db.texts ADD COLUMN n.e MAP<STRING, VARCHAR(4)>")
+    lake.sql("ALTER TABLE lake.db.texts ALTER COLUMN v TYPE VARCHAR(7)")
     try:
         named = find_named(lake, ["lake", "db", "texts"])
         assert named is not None
         types = {f.name: str(f.type) for f in PaimonTable.forPath(url_of(lake, named)).schema.fields}
-        assert [types[name] for name in "cvsw"] == ["CHAR(5)", "VARCHAR(7)", "STRING", "VARCHAR(3)"]
-        lake.sql("INSERT INTO lake.db.texts VALUES ('abcde', 'abcdefg', 'abcdefgh', named_struct('c', 'x'), 'abc')")
-        with pytest.raises(InvalidRequest):
-            lake.sql("INSERT INTO lake.db.texts VALUES ('abc', 'abcdefgh', 'a', named_struct('c', 'x'), 'abc')")
+        nested = "ROW<`c` VARCHAR(2), `d` ARRAY<CHAR(3)>, `e` MAP<STRING NOT NULL, VARCHAR(4)>>"
+        assert [types[name] for name in "cvsnw"] == ["CHAR(5)", "VARCHAR(7)", "STRING", nested, "VARCHAR(3)"]
+        row = "'abc', '{}', 'abcdefgh', named_struct('c', 'x', 'd', array('{}'), 'e', map()), 'abc'"
+        insert = f"INSERT INTO lake.db.texts VALUES ({row})"
+        lake.sql(insert.format("abcdefg", "abc"))
+        for texts in (("abcdefgh", "abc"), ("a", "abcd")):
+            with pytest.raises(InvalidRequest) as caught:
+                lake.sql(insert.format(*texts))
+            assert caught.value.code == "text-too-long"
         assert [row[1] for row in rows(lake, "SELECT * FROM lake.db.texts")] == ["abcdefg"]
+        lake.sql("ALTER TABLE lake.db.texts ALTER COLUMN v TYPE STRING")
+        lake.sql(insert.format("abcdefgh", "abc"))
+        assert sorted(row[1] for row in rows(lake, "SELECT * FROM lake.db.texts")) == ["abcdefg", "abcdefgh"]
     finally:
         lake.sql("DROP TABLE lake.db.texts")
+
+
+def test_orphans_of_all_tables_of_a_database(lake: SparkSession) -> None:
+    lake.sql("CREATE DATABASE lake.strays")
+    for name in ("a", "b"):
+        lake.sql(f"CREATE TABLE lake.strays.{name} AS SELECT 1 AS k")
+        named = find_named(lake, ["lake", "strays", name])
+        assert named is not None
+        stray = Path(url_of(lake, named).removeprefix("file:"), "bucket-0/stray")
+        stray.write_bytes(b"12345")
+        os.utime(stray, (1, 1))
+    for text, found in [
+        ("CALL lake.sys.remove_orphan_files(table => 'strays.*', dry_run => true)", (2, 10)),
+        ("CALL sys.remove_orphan_files('lake.strays.*', '2000-01-01 00:00:00', true)", (2, 10)),
+        ("CALL lake.sys.remove_orphan_files('`strays`.*')", (2, 10)),
+        ("CALL lake.sys.remove_orphan_files('strays.*')", (0, 0)),
+    ]:
+        assert rows(lake, text) == [found], text
+    for text, kind in [
+        ("CALL lake.sys.remove_orphan_files('nowhere.*')", InvalidRequest),
+        ("CALL sys.remove_orphan_files('strays.*')", InvalidRequest),
+        ("CALL lake.sys.remove_orphan_files('*')", InvalidRequest),
+        ("CALL lake.sys.compact('strays.*')", InvalidRequest),
+    ]:
+        with pytest.raises(kind):
+            lake.sql(text)
+    lake.sql("DROP DATABASE lake.strays CASCADE")

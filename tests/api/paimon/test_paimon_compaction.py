@@ -134,6 +134,22 @@ def test_changelogs_of_lookups(spark, tmp_path: Path, vectors: str) -> None:
     assert alluvium.open(url).system("table_indexes").num_rows == 0
 
 
+@pytest.mark.parametrize("engine", ["deduplicate", "first-row"])
+def test_look_ups_in_tables_with_names_that_sql_would_take_apart(spark, tmp_path: Path, engine: str) -> None:
+    """No compaction came about, and what it would have told or shown stayed hidden."""
+    schema = pa.schema([("k.`1", pa.int64()), ("s.t", pa.string())])
+    options = {"bucket": "1", "changelog-producer": "lookup", "merge-engine": engine}
+    table = PaimonTable.create(url := str(tmp_path / "t"), schema, [], ["k.`1"], options)
+    for brought in ([(1, "a"), (2, "a")], [(1, "b"), (3, "b")]):
+        df = spark.createDataFrame(brought, "`k.``1` long, `s.t` string").coalesce(1)
+        alluvium.write(df, url, mode="append", format="paimon")
+    last = "a" if engine == "first-row" else "b"
+    assert rows(url) == [(1, last), (2, "a"), (3, "b")] and (0, 2) not in levels(url)
+    changed = [] if engine == "first-row" else [("-U", 1, "a"), ("+U", 1, "b")]
+    assert told(url) == [("+I", 1, "a"), ("+I", 2, "a"), *changed, ("+I", 3, "b")]
+    assert table.compact(compact_strategy="minor", spark=spark).attempts == 0
+
+
 def test_changelogs_of_what_came(spark, tmp_path: Path) -> None:
     url = make(tmp_path, **{"changelog-producer": "input"})
     write(spark, url, (1, "a", 1), (1, "b", 2), (2, "c", 1))

@@ -89,3 +89,22 @@ def test_rows_that_move(spark: SparkSession, tmp_path: Path) -> None:
     assert caught.value.code == "unsupported-overwrite"
     write(spark, tmp_path, (5, 6, "z"), mode="overwrite")
     assert rows(tmp_path) == [(5, 6, "z")]
+
+
+def test_keys_are_counted_in_partitions_with_names_that_sql_would_take_apart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = pa.schema([("k.1", pa.int64()), ("p.`q", pa.string())])
+    options = {"dynamic-bucket.target-row-num": "2"}
+    table = PaimonTable.create(str(tmp_path / "t"), schema, ["p.`q"], ["k.1"], options)
+
+    def write_keys(*keys: int) -> None:
+        df = spark.createDataFrame([(key, "a") for key in keys], "`k.1` long, `p.``q` string").coalesce(1)
+        alluvium.write(df, str(tmp_path / "t"), mode="append", format="paimon")
+
+    write_keys(1, 2)
+    table.delete("`k.1` = 1")
+    # The bucket's files have more rows than it has keys: these are counted.
+    write_keys(3)
+    assert rows(tmp_path) == [(2, "a"), (3, "a")]
+    assert set(alluvium.open(str(tmp_path / "t")).system("files")["bucket"].to_pylist()) == {0}

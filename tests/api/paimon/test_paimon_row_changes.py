@@ -14,7 +14,7 @@ import alluvium
 from alluvium.commands.paimon import compact
 from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, UnsupportedFeature
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.schema import DataField, parse_type
+from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 
 pytestmark = pytest.mark.spark
 
@@ -222,3 +222,23 @@ def test_small_files_become_one(spark, tmp_path: Path) -> None:
     assert alluvium.open(url).system("snapshots")["commit_kind"].to_pylist()[-1] == "COMPACT"
     assert sorted(f["record_count"] for f in files) == [6, 6]
     assert table.compact().attempts == 0
+
+
+@pytest.mark.parametrize("options", [{}, VECTORS, {"row-tracking.enabled": "true"}], ids=["anew", "vectors", "tracked"])
+def test_nulls_of_rows_that_stay_become_no_defaults(spark, tmp_path: Path, options: dict[str, str]) -> None:
+    """A DELETE gave a default to nulls in rows of the same files, which were there before it."""
+    url, columns = str(tmp_path / "t"), "k int, s string, v int"
+    fields = [DataField(0, name, parse_type(kind)) for name, kind in (("k", "INT"), ("s", "STRING"), ("v", "INT"))]
+    PaimonTable.create(url, fields, options=options)
+    df = spark.createDataFrame([(k, "s", None) for k in range(6)], columns).coalesce(1)
+    alluvium.write(df, url, mode="append", format="paimon")
+    PaimonTable.forPath(url).alter([SchemaChange.update_column_default("v", "5")])
+    table = PaimonTable.forPath(url)
+    table.delete("k = 0")
+    for k, values in enumerate(({"s": "'z'"}, {"v": "null"}, {"v": "default"}), start=1):
+        table.update(f"k = {k}", values)
+    source = spark.createDataFrame([(4, "m", None), (7, "m", None)], columns).alias("s")
+    table.alias("t").merge(source, "t.k = s.k").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    found = {row["k"]: row["v"] for row in alluvium.open(url).to_arrow().to_pylist()}
+    # What comes is filled; a null that is set is what was asked for.
+    assert found == {1: None, 2: None, 3: 5, 4: None, 5: None, 7: 5}

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 
 SYSTEM_TABLES = (
     "snapshots", "schemas", "options", "tags", "branches", "files", "manifests", "partitions", "buckets", "consumers",
-    "statistics", "aggregation_fields", "table_indexes", "audit_log", "ro",
+    "statistics", "aggregation_fields", "table_indexes", "file_key_ranges", "audit_log", "binlog", "ro",
 )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_a_damaged_sketch_names_its_column(spark: SparkSession, tmp_path: Path) 
         frame.collect()
 
 
-@pytest.mark.parametrize("mode", ["auto", "delta", "diff"])
+@pytest.mark.parametrize("mode", ["auto", "delta", "diff", "binlog"])
 def test_changes(mode: str, spark: SparkSession, readings: str, collected: str) -> None:
     for url, ranges in ((readings, ((0, 3), (1, 3), (1, "noon"), (1, 1))), (collected, ((0, 2), (1, None)))):
         for start, end in ranges:

@@ -13,9 +13,19 @@ from alluvium.api.paimon.paimon_pins import paimon_pins
 from alluvium.api.server_scan import open_scan, read_group
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon.log.snapshot import load_snapshot
-from alluvium.paimon.view.changes import difference, kind_names
+from alluvium.paimon.view.changes import PLACES, difference, kind_names
 from alluvium.paimon.view.merge import KIND
-from alluvium.paimon.view.source import AUDIT, CHANGES, DIFF_AFTER, DIFF_BEFORE, OPTIMIZED, TRACKING, PaimonSource, View
+from alluvium.paimon.view.source import (
+    AUDIT,
+    CHANGES,
+    DIFF_AFTER,
+    DIFF_BEFORE,
+    OPTIMIZED,
+    PLACED,
+    TRACKING,
+    PaimonSource,
+    View,
+)
 from alluvium.storage.open import open_store
 
 
@@ -63,6 +73,9 @@ def test_system_tables_that_are_views(readings: str) -> None:
     opened = alluvium.open(readings)
     assert shown(named(by_workers(readings, View(AUDIT)), "rowkind")) == shown(opened.system("audit_log"))
     assert shown(by_workers(readings, View(OPTIMIZED))) == shown(opened.system("ro"))
+    changes, placed = (by_workers(readings, View(name, 0, 3, "delta")) for name in (CHANGES, PLACED))
+    assert shown(placed.drop_columns(list(PLACES))) == shown(changes)
+    assert len({tuple(row.values()) for row in placed.select(PLACES).to_pylist()}) == changes.num_rows
     with pytest.raises(InvalidRequest) as caught:
         by_workers(readings, View(TRACKING))
     assert caught.value.code == "row-tracking-disabled"

@@ -406,13 +406,19 @@ def test_defaults_and_lengths(spark, url: str) -> None:
         DataField(0, "s", parse_type("VARCHAR(4)"), default="it's"),
         DataField(0, "d", parse_type("DATE"), default="2024-01-02"),
         DataField(0, "x", parse_type("DECIMAL(5, 2)"), default="'1.5'"),
+        DataField(0, "i", parse_type("INT"), default="5.7"),
+        DataField(0, "e", parse_type("DATE"), default="-1"),
+        DataField(0, "b", parse_type("BINARY(3)"), default="a"),
+        DataField(0, "c", parse_type("CHAR(3)"), default="abcd"),
+        DataField(0, "t", parse_type("TIME(0)"), default="00:00:01"),
     ]
     PaimonTable.create(url, fields)
     alluvium.write(spark.createDataFrame([(1,)], "k int"), url, mode="append", format="paimon")
     alluvium.write(spark.createDataFrame([(2, None)], "k int, s string"), url, mode="append", format="paimon")
-    day, number = dt.date(2024, 1, 2), Decimal("1.50")
-    # As in Java a null that comes is the default, too.
-    assert rows(url) == [(1, "it's", day, number), (2, "it's", day, number)]
+    # By Java's casts, and as there a null that comes is the default, too.
+    eve, second = dt.date(1969, 12, 31), dt.time(0, 0, 1)
+    made = ("it's", dt.date(2024, 1, 2), Decimal("1.50"), 5, eve, b"a\0\0", "abc", second)
+    assert rows(url) == [(1, *made), (2, *made)]
     with pytest.raises(InvalidRequest) as caught:
         alluvium.write(spark.createDataFrame([(3, "äöüß!")], "k int, s string"), url, mode="append", format="paimon")
     assert caught.value.code == "text-too-long"

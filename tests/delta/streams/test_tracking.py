@@ -54,13 +54,19 @@ class Query:
         self.kept = MemoryStore(f"{name}-tracked", "/c")
         self.settings: dict[str, str] = {}
 
-    def stream(self, **options: str) -> Stream:
+    def load(self, **options: str) -> Stream:
+        """What a frame has, of which queries are started."""
         snapshot = load_snapshot(self.log.store)
         agreement = Agreement(options, self.settings.get)
         tracker = Tracker(snapshot.store, snapshot.config, load_tracking_log(self.kept, "t"), "/c", agreement)
         tracker.skim()
-        tracker.start(lambda: PLACE)
         return Stream(replace(snapshot, config=tracker.shown, _found={}), StreamOptions(max_files=1), tracker)
+
+    def stream(self, **options: str) -> Stream:
+        stream = self.load(**options)
+        assert stream.tracker is not None
+        stream.tracker.start(lambda: PLACE)
+        return stream
 
     def run(self, start: Offset | None = None, **options: str) -> tuple[Offset | None, list[str]]:
         """What `AvailableNow` does: how far it comes, and the files that it reads."""
@@ -349,3 +355,125 @@ def test_a_stream_goes_on_behind_a_mark_without_its_log() -> None:
         with pytest.raises(InvalidRequest) as caught:
             Stream(load_snapshot(query.log.store), StreamOptions()).latest(start)
         assert caught.value.code == "stream-columns-remapped"
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_a_frame_is_not_started_behind_a_change_that_others_wrote_down(is_begun: bool) -> None:
+    query = Query(f"tracked-stale-{is_begun}")
+    end = query.run()[0] if is_begun else None
+    same, stale = query.load(), query.load()
+    assert same.tracker is not None and stale.tracker is not None
+    if end is None:
+        end, _ = query.run()
+    same.tracker.start(lambda: PLACE)
+    assert same.latest(end) == end
+    query.log.commit(mapped(A, B, ("c", "p3", "long")))
+    with pytest.raises(InvalidRequest):
+        query.run(end)
+    query.log.commit(add("1"))
+    assert query.run(Offset("t", 2, PASSED)) == (Offset("t", 4), ["1"])
+    for stream in (same, stale):
+        assert stream.tracker is not None
+        for _ in range(2):
+            with pytest.raises(InvalidRequest) as caught:
+                stream.tracker.start(lambda: PLACE)
+            assert (caught.value.code, caught.value.version) == ("stream-metadata-changed", 2)
+
+
+@pytest.mark.parametrize("is_limited", [True, False])
+def test_what_a_run_without_the_log_has_passed_is_written_down(is_limited: bool) -> None:
+    query = Query(f"tracked-passed-{is_limited}")
+    end, _ = query.run()
+    query.log.commit(mapped(A, B, ("c", "p3", "long")))
+    query.log.commit(add("1"))
+    passed = Stream(load_snapshot(query.log.store), StreamOptions()).latest(end)
+    assert passed == Offset("t", 4)
+    stream = query.stream()
+    assert stream.schema.names == ("a", "b")
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(passed) if is_limited else stream.end_of_run(passed)
+    assert (caught.value.code, caught.value.version) == ("stream-metadata-changed", 3)
+    query.log.commit(add("2"))
+    assert query.stream().schema.names == ("a", "b", "c")
+    assert query.run(passed) == (Offset("t", 5), ["2"])
+
+
+@pytest.mark.parametrize("starting_version", [4, "latest"])
+def test_a_stream_that_begins_behind_what_is_written_down(starting_version: int | str) -> None:
+    """A run that died before its first offset, or began elsewhere, has written down other columns than there are."""
+    query = Query(f"tracked-later-{starting_version}")
+    stream = query.stream()
+    stream.options = StreamOptions(starting_version=1)
+    assert stream.latest(None) == Offset("t", 2)
+    query.log.commit(add("1"))
+    query.log.commit(mapped(B_RENAMED))
+    query.log.commit(add("2"))
+    stream = query.stream()
+    stream.options = StreamOptions(starting_version=starting_version)
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(None)
+    assert caught.value.code == "stream-metadata-changed"
+    stream = query.stream()
+    stream.options = StreamOptions(starting_version=starting_version)
+    # Nothing has been read by the columns before: nobody has to agree.
+    assert stream.schema.names == ("bb",)
+    assert stream.latest(None) == Offset("t", 5)
+    assert query.entries()[-1]["previousMetadataSeqNum"] == -1
+
+
+def test_a_run_behind_the_first_mark_of_what_is_written_down_reads_what_there_is() -> None:
+    """Over Connect a query stops there; on a classic session only one that dies between the two marks."""
+    query = Query("tracked-between")
+    query.run()
+    query.log.commit(mapped(A, B, ("c", "p3", "long")))
+    query.log.commit(add("1"))
+    first = Offset("t", 2, CHANGED)
+    # Before that is written down, nothing passes it.
+    assert query.stream().end_of_run(first) == Offset("t", 2, PASSED)
+    stream = query.stream()
+    assert stream.tracker is not None
+    with pytest.raises(InvalidRequest):
+        stream.tracker.committed(first)
+    assert query.run(first) == (Offset("t", 4), ["1"])
+
+
+def test_a_stream_that_begins_before_what_is_written_down() -> None:
+    query = Query("tracked-earlier")
+    query.log.commit(add("1"))
+    query.log.commit(mapped(B_RENAMED))
+    query.log.commit(mapped(A, B))
+    query.log.commit(add("2"))
+
+    def begun(starting_version: int | str) -> Stream:
+        stream = query.stream()
+        stream.options = StreamOptions(starting_version=starting_version)
+        return stream
+
+    assert begun("latest").latest(None) == Offset("t", 6)
+    # The columns are the same, but in between they were others.
+    assert begun(2).latest(None) == Offset("t", 3, CHANGED)
+    assert [entry["deltaCommitVersion"] for entry in query.entries()] == [5, 2]
+    query.log.commit(mapped(B_RENAMED))
+    other = begun("latest")
+    with pytest.raises(InvalidRequest):
+        other.latest(None)
+    stream = begun("latest")
+    assert stream.latest(None) == Offset("t", 7) and stream.schema.names == ("bb",)
+    with pytest.raises(InvalidRequest):
+        begun(1).latest(None)
+
+
+def test_changes_without_files_right_behind_the_beginning_are_not_gone_back_for() -> None:
+    """The frame has taken them for one, so that nothing would ever be read."""
+    query = Query("tracked-skimmed-begin")
+    query.log.commit(mapped(A, B, delta__appendOnly="true"))
+    query.log.commit(mapped(A, B, ("c", "p3", "long"), delta__appendOnly="true"))
+    query.log.commit(add("1"))
+    stream = query.stream()
+    stream.options = StreamOptions(starting_version=2)
+    with pytest.raises(InvalidRequest):
+        stream.latest(None)
+    stream = query.stream()
+    stream.options = StreamOptions(starting_version=2)
+    assert [entry["deltaCommitVersion"] for entry in query.entries()] == [2, 3]
+    assert (stream.latest(None), stream.schema.names) == (Offset("t", 5), ("a", "b", "c"))

@@ -121,6 +121,8 @@ def test_two_queries_in_one_place() -> None:
     with pytest.raises(InvalidRequest) as caught:
         log.appended(entry(6))
     assert caught.value.code == "tracking-location-conflict"
+    # Two that come to the same, as two that are loaded at a time do, are not in each other's way.
+    assert told(log.appended(entry(5))) == told(load_tracking_log(log.store, ID)) == (1, 5, 3)
 
 
 @pytest.mark.parametrize("when", When)

@@ -83,7 +83,7 @@ def test_buckets_of_partitions_that_are_no_number(tmp_path: Path, kind: pa.DataT
     entries = load_snapshot(store).entries
     assert sorted(entries["min_sequence_number"].to_pylist()) == [0, 0, 0, 0, 1, 1]
     bounds = [(line["min_partition_stats"], line["max_partition_stats"]) for line in manifests(store)]
-    assert bounds == [("{5}", "{nan}"), ("{1}", "{nan}"), ("{-0}", "{1}")]
+    assert bounds == [("{5.0}", "{NaN}"), ("{1.0}", "{NaN}"), ("{-0.0}", "{1.0}")]
     known = pa.table({end: encode_rows([pa.array([5.0], kind)], [(FLOAT if kind == pa.float32() else DOUBLE, 0)])
                       for end in ("partition_min", "partition_max")})  # fmt: skip
     wanted = entries["partition"].combine_chunks().take(pa.array([0, 1, 2, 3])).unique()

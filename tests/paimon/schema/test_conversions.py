@@ -8,7 +8,7 @@ import pytest
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.schema import DataField, DataType, parse_type
 from alluvium.paimon.schema.arrow import fields_from_arrow, from_arrow, schema_to_arrow, to_arrow
-from alluvium.paimon.schema.logical import as_brought, fields_from_logical, from_logical, to_logical
+from alluvium.paimon.schema.logical import as_brought, declared_text, fields_from_logical, from_logical, to_logical
 from alluvium.schema import types as t
 
 BOTH_WAYS = {
@@ -86,6 +86,10 @@ def test_schemas() -> None:
 
 
 def test_logical_types() -> None:
+    nested = t.Map(
+        t.STRING, t.Array(t.Struct((t.Field("a b", t.STRING), t.Field("n", t.LONG), t.Field("s", t.STRING))))
+    )
+    declared = "map<varchar(2),array<struct<`a b`:char(3),`n`:bigint,`s`:string>>>"
     struct = t.Struct(
         (
             t.Field("a", t.LONG, False, {"comment": "the key"}),
@@ -94,14 +98,17 @@ def test_logical_types() -> None:
             t.Field("d", t.Struct((t.Field("e", t.TIMESTAMP_NTZ),))),
             t.Field("f", t.STRING, True, {"__CHAR_VARCHAR_TYPE_STRING": "char(3)"}),
             t.Field("g", t.VARIANT),
+            t.Field("h", nested, True, {"__CHAR_VARCHAR_TYPE_STRING": declared}),
         )
     )
     fields = fields_from_logical(struct)
     assert [str(f.type) for f in fields] == [
         "BIGINT NOT NULL", "ARRAY<DECIMAL(5, 2) NOT NULL>",
         "MAP<STRING NOT NULL, TIMESTAMP(6) WITH LOCAL TIME ZONE>", "ROW<`e` TIMESTAMP(6)>", "CHAR(3)", "VARIANT",
+        "MAP<VARCHAR(2) NOT NULL, ARRAY<ROW<`a b` CHAR(3), `n` BIGINT, `s` STRING>>>",
     ]  # fmt: skip
     assert fields[0].description == "the key"
+    assert [declared_text(f.type) for f in fields[-3:]] == ["char(3)", None, declared]
     assert [to_logical(f.type) for f in fields] == [f.type for f in struct.fields]
     assert to_logical(parse_type("INT MULTISET")) == t.Map(t.INTEGER, t.INTEGER, False)
     with pytest.raises(UnsupportedFeature):

@@ -18,7 +18,7 @@ import alluvium
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
-from alluvium.paimon.view.changes import change_mode, difference, kind_names, resolve_range
+from alluvium.paimon.view.changes import PLACES, change_mode, difference, kind_names, packed, resolve_range
 from alluvium.storage.open import open_store
 
 Row = dict[str, Any]
@@ -233,3 +233,52 @@ def test_the_mode_that_is_meant(tmp_path: Path, producer: str) -> None:
         assert change_mode(snapshot, mode) == mode
     with pytest.raises(InvalidRequest):
         change_mode(snapshot, "AUTO")
+
+
+@settings(max_examples=60, derandomize=True)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.one_of(st.none(), st.integers(0, 5))), max_size=12))
+def test_updates_are_one_row(rows: list[tuple[int, int, int | None]]) -> None:
+    """Beside a plain loop over the rows of each file, whatever comes first out of the reader."""
+    expected: list[tuple[int, list[int | None], list[list[int | None]]]] = []
+    files: dict[int, list[tuple[int, int | None]]] = {}
+    for file, kind, value in rows:
+        files.setdefault(file, []).append((kind, value))
+    for file in sorted(files):
+        waiting = files[file]
+        while waiting:
+            kind, value = waiting.pop(0)
+            if kind == 1 and waiting and waiting[0][0] == 2:
+                _, after = waiting.pop(0)
+                expected.append((2, [value, after], [[value], [after]]))
+            else:
+                expected.append((kind, [value], [[value]]))
+    placed = [
+        (kind, value, file, sum(f == file for f, _, _ in rows[:at])) for at, (file, kind, value) in enumerate(rows)
+    ]
+    columns = list(zip(*placed[::-1], strict=True)) or [()] * 4
+    table = pa.table(
+        [
+            pa.array(columns[0], pa.int8()),
+            pa.array(columns[1], pa.int64()),
+            pa.array([[value] for value in columns[1]], pa.list_(pa.int64())),
+            pa.array(columns[2], pa.int64()),
+            pa.array(columns[3], pa.int64()),
+        ],
+        names=["_VALUE_KIND", "v", "list", *PLACES],
+    )
+    found = packed(table)
+    assert found.column_names == ["_VALUE_KIND", "v", "list"]
+    assert [tuple(row.values()) for row in found.to_pylist()] == expected
+
+
+def test_a_range_of_the_binlog(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", SCHEMA, ["k"])
+    table.commit([{"k": 1, "v": 2}, {"k": 2, "v": None}], ["+U", "-D"])
+    view = alluvium.open(str(tmp_path / "t"))
+    assert view.changes(0, 1, mode="binlog", columns=["v"]).to_pylist() == [
+        {"_row_kind": "+U", "v": [2]},
+        {"_row_kind": "-D", "v": [None]},
+    ]
+    with pytest.raises(InvalidRequest) as caught:
+        view.changes(0, 1, mode="binlog", where="v = 2")
+    assert caught.value.code == "contradicting-options"

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from alluvium.paimon.view.system import _moment
+from alluvium.paimon.view.system.system_tables import _moment
 
 
 @pytest.mark.parametrize(

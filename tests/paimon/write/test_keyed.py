@@ -160,6 +160,28 @@ def test_rows_that_nobody_could_merge_are_not_written(tmp_path: Path, function: 
     assert [info.path for info in store.list_tree("") if not info.path.startswith("schema/")] == []
 
 
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        ("nested_partial_update", {}),
+        ("nested_update", {"nested-key": "no"}),
+        ("nested_update", {"count-limit": "x"}),
+    ],
+)
+def test_rows_are_not_written_whose_options_nobody_could_merge_by(
+    tmp_path: Path, function: str, options: dict[str, str]
+) -> None:
+    """Both rows of a key were written, and from then on no read came to an end."""
+    nested = {"type": "ARRAY", "element": {"type": "ROW", "fields": [{"id": 5, "name": "x", "type": "INT"}]}}
+    fields = [DataField(0, "k", parse_type("INT NOT NULL")), DataField(0, "v", parse_type(nested))]
+    given = {"aggregate-function": function, **options}
+    own = {"bucket": "1", "merge-engine": "aggregation", **{f"fields.v.{name}": v for name, v in given.items()}}
+    PaimonTable.create(url := str(tmp_path / "t"), fields, (), ["k"], own)
+    with pytest.raises(AlluviumError) as caught:
+        append(open_target(open_store(url)), [{"k": 1}])
+    assert (caught.value.code, caught.value.column) == ("invalid-table-option", "v")
+
+
 @pytest.mark.parametrize("column", ["k", "s"])
 def test_a_deletion_takes_the_row_away_or_leaves_a_column(tmp_path: Path, column: str) -> None:
     options = {"merge-engine": "aggregation", "aggregation.remove-record-on-delete": "true"}

@@ -83,21 +83,3 @@ def test_fields_that_are_not_null_are_laid_over() -> None:
     assert add(None, first) is first
     assert add(first, []) == [row(1, "a", 4)]
     assert add(joined, None) is joined
-
-
-@pytest.mark.parametrize(
-    ("function", "options"),
-    [
-        (nested_partial_update, {}),
-        (nested_update, {"nested-key": "no"}),
-        (nested_update, {"nested-key": "x", "nested-sequence-field": "no"}),
-        (nested_update, {"nested-sequence-field": "z"}),
-        (nested_update, {"nested-key-null-strategy": "ignore"}),
-        (nested_update, {"nested-key": "x", "nested-key-null-strategy": "drop"}),
-        (nested_update, {"count-limit": "many"}),
-    ],
-)
-def test_options_that_make_no_sense(function: Any, options: dict[str, str]) -> None:
-    with pytest.raises(CorruptTable) as caught:
-        function(options, KIND)
-    assert caught.value.code == "invalid-options"

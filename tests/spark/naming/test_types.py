@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from pyspark.sql import types as s
 
 from alluvium.errors import UnsupportedFeature
+from alluvium.schema import types as t
+from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.types import PRIMITIVES, Array, DataType, Decimal, Field, Map, Struct
-from alluvium.spark.naming.types import from_spark, to_spark
+from alluvium.spark.naming.types import from_spark, from_spark_declared, to_spark
 
 _leaves = st.sampled_from(sorted(PRIMITIVES.values(), key=str)) | st.builds(
     Decimal, st.integers(5, 38), st.integers(0, 5)
@@ -44,3 +46,21 @@ def test_types_that_no_table_has_are_refused_by_column() -> None:
     with pytest.raises(UnsupportedFeature) as raised:
         from_spark(schema)
     assert (raised.value.code, raised.value.column) == ("unsupported-type", "a.element")
+
+
+def test_lengths_of_texts_stand_beside_their_columns() -> None:
+    members = s.StructType().add("a b", s.CharType(3)).add("n", s.IntegerType())
+    schema = s.StructType(
+        [
+            s.StructField("v", s.VarcharType(4), True, {"comment": "c"}),
+            s.StructField("m", s.ArrayType(members)),
+            s.StructField("s", s.StringType()),
+        ]
+    )
+    found = from_spark_declared(schema)
+    assert [dict(f.metadata) for f in found.fields] == [
+        {"comment": "c", CHAR_VARCHAR: "varchar(4)"},
+        {CHAR_VARCHAR: "array<struct<`a b`:char(3),`n`:int>>"},
+        {},
+    ]
+    assert (found.fields[0].type, str(found.fields[1].type)) == (t.STRING, str(from_spark(schema).fields[1].type))

@@ -14,6 +14,7 @@ from alluvium.api.counterparts.raising import condition_of
 from alluvium.api.delta.delta_access import is_path
 from alluvium.api.doors import DELTA, PAIMON
 from alluvium.api.names.change_functions import answer_changes, forget_changes
+from alluvium.api.names.incremental_functions import answer_ranges, forget_ranges
 from alluvium.api.names.kept_plans import forget_kept, kept_name
 from alluvium.api.names.warehouses import answer_warehouses, close_warehouses
 from alluvium.api.reader import read_again
@@ -38,6 +39,7 @@ def answer_names(spark: SparkSession) -> None:
     if not stands_in_front(spark):
         put_in_front(spark, partial(table_named, spark), PROVIDERS, partial(condition_of, door="query"))
         answer_changes(spark)
+        answer_ranges(spark)
     answer_warehouses(spark)
     spark.__dict__[_ANSWERED] = True
 
@@ -51,6 +53,7 @@ def forget_names(spark: SparkSession) -> None:
         if stands_in_front(spark):
             take_away(spark)
             forget_changes(spark)
+            forget_ranges(spark)
 
 
 def answers_names(spark: SparkSession) -> bool:

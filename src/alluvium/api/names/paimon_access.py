@@ -65,7 +65,7 @@ class PaimonAccess:
 
     def target(self) -> PaimonTarget:
         """The table as rows are written into it."""
-        snapshot = self._snapshot()
+        snapshot = self.snapshot()
         return PaimonTarget(snapshot.store, snapshot.schema, snapshot)
 
     def schema(self) -> Struct:
@@ -77,9 +77,10 @@ class PaimonAccess:
         return self._table().partition_keys
 
     def _table(self) -> TableSchema:
-        return self._snapshot().schema
+        return self.snapshot().schema
 
-    def _snapshot(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
+        """The newest state."""
         store = session_opener(self.spark, None)(self.url)
         return load_snapshot(store, At(), self.branch or MAIN_BRANCH, time_zone=time_zone(self.spark))
 

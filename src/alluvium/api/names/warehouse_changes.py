@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pyspark.sql.types import CharType, VarcharType
+from pyspark.sql.types import StructField, StructType
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.schema.changes import SchemaChange
 from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.types import DataType
-from alluvium.schema.types import Field, Struct
 from alluvium.spark.jvm.gateway import JavaObject
-from alluvium.spark.naming.types import from_spark
+from alluvium.spark.naming.types import from_spark_declared
 
 _OF_COLUMNS = (
     "AddColumn", "DeleteColumn", "RenameColumn", "UpdateColumnType", "UpdateColumnNullability", "UpdateColumnComment",
@@ -82,10 +81,8 @@ def _where(change: JavaObject) -> dict[str, Any]:
 
 
 def _type(given: object) -> DataType:
-    if isinstance(given, (CharType, VarcharType)):
-        return DataType(given.typeName().upper(), length=given.length)
-    logical = from_spark(given)  # type: ignore[call-overload]
-    return fields_from_logical(Struct((Field("x", logical),)))[0].type
+    column = StructField("x", given)  # type: ignore[arg-type]
+    return fields_from_logical(from_spark_declared(StructType([column])))[0].type
 
 
 def _unknown(kind: str) -> UnsupportedFeature:

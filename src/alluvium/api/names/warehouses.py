@@ -19,6 +19,7 @@ from alluvium.api.reader import read
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.log import warehouse
 from alluvium.paimon.log.schema_log import list_schema_ids
+from alluvium.paimon.schema.logical import declared_text
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.spark.jvm.gateway import JavaObject, java_of
@@ -161,6 +162,9 @@ def _commented(schema: StructType, table: TableSchema) -> StructType:
     for f in schema.fields:
         own = table.find(f.name)
         said = {} if own is None or own.description is None else {"comment": own.description}
+        if own is not None and (text := declared_text(own.type)) is not None:
+            # By it ALTER knows what it changes.
+            said[CHAR_VARCHAR] = text
         shown.add(f.name, f.dataType, f.nullable, {**f.metadata, **said})
     return shown
 
@@ -390,12 +394,7 @@ def struct_of(spark: SparkSession, columns: JavaObject) -> StructType:
     given = columns
     if isinstance(columns, JavaArray):
         given = java_of(spark).jvm.org.apache.spark.sql.connector.catalog.CatalogV2Util.v2ColumnsToStructType(columns)
-    described = json.loads(str(given.json()))
-    for column in described["fields"]:
-        if isinstance(column["type"], str) and column["type"].startswith(("char(", "varchar(")):
-            # As of the rows of a frame: texts, and beside them what they were declared as.
-            column["metadata"][CHAR_VARCHAR], column["type"] = column["type"], "string"
-    return StructType.fromJson(described)
+    return StructType.fromJson(json.loads(str(given.json())))
 
 
 def spark_type(spark: SparkSession, data_type: JavaObject) -> object:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.view.system import SYSTEM_TABLES
+from alluvium.paimon.view.system.system_tables import SYSTEM_TABLES
 from alluvium.paimon.view.tables import METADATA_TABLES
 from alluvium.storage.locating import locating
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as sf
 
 from alluvium.api.calls import narrowed, read_source
 from alluvium.api.paimon.paimon_range import named_range
@@ -15,8 +16,8 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.terms.spec import ROW_ID
+from alluvium.paimon.view.changes import BINLOG, PLACES, ROW_KIND
 from alluvium.paimon.view.changes import KINDS as KIND_NAMES
-from alluvium.paimon.view.changes import ROW_KIND
 from alluvium.paimon.view.merge import KIND, SEQUENCE
 from alluvium.paimon.view.source import (
     AUDIT,
@@ -24,12 +25,13 @@ from alluvium.paimon.view.source import (
     DIFF_AFTER,
     DIFF_BEFORE,
     OPTIMIZED,
+    PLACED,
     TRACKING,
     PaimonSource,
     View,
     has_ids,
 )
-from alluvium.paimon.view.system import read_system_table
+from alluvium.paimon.view.system.system_tables import read_system_table
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_from_arrow
 from alluvium.schema.types import Array, Map, Struct
@@ -44,7 +46,8 @@ from alluvium.storage.locating import locating
 #: How texts name the ids of rows.
 _IDS = re.compile(rf"\b({ROW_ID}|{SEQUENCE})\b", re.IGNORECASE)
 #: System tables that are views of the table's rows.
-_VIEWS = {"audit_log": AUDIT, "ro": OPTIMIZED, "row_tracking": TRACKING, "row_lineage": TRACKING}
+_SECOND = "_IS_SECOND"
+_VIEWS = {"audit_log": AUDIT, "binlog": AUDIT, "ro": OPTIMIZED, "row_tracking": TRACKING, "row_lineage": TRACKING}
 
 
 def read_view(
@@ -137,7 +140,10 @@ def read_system(spark: SparkSession, request: WorkerRequest, choice: LaneChoice,
         schema = to_spark(nullable_schema(schema_from_arrow(table.schema)))
         return spark.createDataFrame(table, schema=schema)
     frame = read_rows(spark, _of(request, snapshot, View(view)), choice)
-    return kinds_first(frame, "rowkind") if view == AUDIT else frame
+    if view != AUDIT:
+        return frame
+    rows = kinds_first(frame, "rowkind")
+    return _as_arrays(rows) if name == "binlog" else rows
 
 
 def read_changes(
@@ -153,8 +159,12 @@ def read_changes(
     with locating(snapshot.store, None):
         chosen = named_range(snapshot, start, end, mode)
     if chosen.mode != "diff":
-        view = View(CHANGES, chosen.start, chosen.end, chosen.mode)
-        return kinds_first(read_rows(spark, _of(request, snapshot, view), choice), ROW_KIND)
+        # Rows without a key are added, and never updated.
+        is_packed = mode == BINLOG and bool(snapshot.schema.primary_keys)
+        view = View(PLACED if is_packed else CHANGES, chosen.start, chosen.end, chosen.mode)
+        rows = read_rows(spark, _of(request, snapshot, view), choice)
+        told = kinds_first(_packed(rows) if is_packed else rows, ROW_KIND)
+        return _as_arrays(told) if mode == BINLOG and not is_packed else told
     if not snapshot.schema.primary_keys:
         raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
     views = [View(name, chosen.start, chosen.end) for name in (DIFF_AFTER, DIFF_BEFORE)]
@@ -178,6 +188,31 @@ def kinds_first(frame: DataFrame, name: str) -> DataFrame:
     names = ", ".join(quote_text(kind) for kind in KIND_NAMES)
     own = [quote(column) for column in frame.columns if column != KIND]
     return frame.select(sql_column(f"element_at(array({names}), {quote(KIND)} + 1)").alias(name), *own)
+
+
+def _packed(rows: DataFrame) -> DataFrame:
+    """As `changes.packed`, of the same columns."""
+    file, row = map(sf.col, PLACES)
+    window = Window.partitionBy(file).orderBy(row)
+    before, after = map(KIND_NAMES.index, ("-U", "+U"))
+    kind, own = sf.col(quote(KIND)), [name for name in rows.columns if name not in (KIND, *PLACES)]
+    is_first = (kind == before) & (sf.coalesce(sf.lead(kind).over(window), sf.lit(-1)) == after)
+    is_second = (kind == after) & (sf.coalesce(sf.lag(kind).over(window), sf.lit(-1)) == before)
+    values = [sf.col(quote(name)) for name in own]
+    both = [
+        sf.when(is_first, sf.array(value, sf.lead(value).over(window))).otherwise(sf.array(value)) for value in values
+    ]
+    kinds = sf.when(is_first, sf.lit(after)).otherwise(kind).alias(KIND)
+    told = rows.select(
+        kinds, *(value.alias(name) for value, name in zip(both, own, strict=True)), is_second.alias(_SECOND)
+    )
+    return told.where(~sf.col(_SECOND)).drop(_SECOND)
+
+
+def _as_arrays(rows: DataFrame) -> DataFrame:
+    """As `changes.as_arrays`."""
+    kind, *own = rows.columns
+    return rows.select(quote(kind), *(sql_column(f"array({quote(name)})").alias(name) for name in own))
 
 
 def _difference(after: DataFrame, before: DataFrame, schema: Struct) -> DataFrame:

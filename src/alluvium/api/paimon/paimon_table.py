@@ -25,7 +25,7 @@ from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
-from alluvium.paimon.view.system import read_system_table
+from alluvium.paimon.view.system.system_tables import read_system_table
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -173,7 +173,7 @@ def _fields_of(schema: SchemaLike) -> tuple[DataField, ...]:
         return fields_from_arrow(schema)
     if type(schema).__module__.startswith("pyspark."):
         # Loaded by name: tables are made where pyspark is not installed.
-        return fields_from_logical(importlib.import_module("alluvium.spark.naming.types").from_spark(schema))
+        return fields_from_logical(importlib.import_module("alluvium.spark.naming.types").from_spark_declared(schema))
     fields = tuple(schema) if isinstance(schema, Iterable) else (schema,)
     if not all(isinstance(f, DataField) for f in fields):
         raise InvalidRequest(

@@ -26,17 +26,23 @@ from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.view.changes import (
+    BINLOG,
+    PLACES,
     ROW_KIND,
     ChangeRange,
+    as_arrays,
     difference,
     kind_names,
+    packed,
+    placed,
     plan_changes,
     plan_difference,
 )
 from alluvium.paimon.view.merge import KIND, keep_deletes
 from alluvium.paimon.view.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.view.source import named_columns
-from alluvium.paimon.view.system import live_files, read_system_table
+from alluvium.paimon.view.system.file_tables import live_files
+from alluvium.paimon.view.system.system_tables import read_system_table
 from alluvium.plan.scan import ScanPlan
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
@@ -214,9 +220,10 @@ class PaimonView:
             mode: `"delta"`: rows of the data files that appends added; `"changelog"`: rows of changelog files;
                 `"diff"`: rows that are other at the end than at the start; `"auto"`: `changelog` where the table's
                 `changelog-producer` writes one, else `delta`; between two tags of a table with a primary key `diff`,
-                as what lies between may have expired. As `incremental-between-scan-mode`.
+                as what lies between may have expired. As `incremental-between-scan-mode`. `"binlog"`: as `auto`, but
+                never a difference, each value in an array; of an update one row, whose arrays have both values.
             columns: Names of columns, without the first; None: the table's.
-            where: Only changes for which this is true.
+            where: Only changes for which this is true; not with `"binlog"`.
 
         Returns:
             `_row_kind` (`+I`, `-U`, `+U`, `-D`), then the columns.
@@ -227,27 +234,34 @@ class PaimonView:
         """
         predicate = self._parse(where)
         names = self._expand(columns) or list(self.schema.names)
+        if mode == BINLOG and predicate is not None:
+            raise InvalidRequest("arrays of values are not compared with values", code="contradicting-options")
         with locating(self._snapshot.store, None):
             chosen = named_range(self._snapshot, start, end, mode)
             if chosen.mode == "diff":
                 return self._difference(chosen, names, predicate)
             plan = plan_changes(self._snapshot, chosen.start, chosen.end, chosen.mode)
+            if mode == BINLOG and self.primary_keys:
+                return _kinds_first(packed(self._read(placed(plan), [KIND, *names, *PLACES]).read_all()), ROW_KIND)
+            if mode == BINLOG:
+                return as_arrays(_kinds_first(self._read(plan, [KIND, *names]).read_all(), ROW_KIND))
             return _kinds_first(self._read(plan, [KIND, *names], predicate).read_all(), ROW_KIND)
 
     def system(self, name: str) -> pa.Table:
         """A system table: `"snapshots"`, `"schemas"`, `"options"`, `"tags"`, `"branches"`, `"files"`, `"manifests"`,
         `"partitions"`, `"buckets"`, `"consumers"`, `"statistics"`, `"aggregation_fields"`, `"table_indexes"`,
-        `"file_key_ranges"`, `"audit_log"` (rows with their kind, deletions too), `"ro"` (what needs no merge),
-        `"row_tracking"`.
+        `"file_key_ranges"`, `"audit_log"` (rows with their kind, deletions too), `"binlog"` (the same, each value in
+        an array), `"ro"` (what needs no merge), `"row_tracking"`.
 
         Raises:
             InvalidRequest: There is no such table (`unknown-system-table`).
         """
         snapshot = self._snapshot
         with locating(snapshot.store, self.version):
-            if name == "audit_log":
+            if name in ("audit_log", "binlog"):
                 plan = keep_deletes(plan_scan(snapshot))
-                return _kinds_first(self._read(plan, [KIND, *self.schema.names]).read_all(), _ROWKIND)
+                rows = _kinds_first(self._read(plan, [KIND, *self.schema.names]).read_all(), _ROWKIND)
+                return rows if name == "audit_log" else as_arrays(rows)
             if name == "ro":
                 return self._read(plan_read_optimized(snapshot)).read_all()
             if name in ("row_tracking", "row_lineage"):

@@ -97,6 +97,12 @@ def start_stream(
             return _start(self, scans, said, path)
     write = self._write_proto
     if said.format.casefold() in FORMATS and not (write.HasField("foreach_batch") or write.HasField("foreach_writer")):
+        if not ConnectFrame(self._write_stream._child, self._session).isStreaming:
+            # A text of SQL and a view are the server's, which sees of a stream of ours only that it has no rows.
+            _refuse(
+                "a stream within a text of SQL or a view, if there is one (to the server, this query is none),",
+                "put the query together by methods of DataFrame, such as selectExpr, on what readStream gives",
+            )
         _refuse(
             f"a stream of the server's into {said.format} tables",
             "write it in foreachBatch by alluvium.write(batch, url, mode='append', txnAppId=..., txnVersion=number), "

@@ -55,7 +55,7 @@ _BY_NODE: Mapping[str, str] = {
     "DescribeRelation": "tables.describe",
     "DescribeTablePartition": "tables.describe",
     "DropColumns": "tables.alter_columns",
-    "DropPartitions": "tables.refused",
+    "DropPartitions": "tables.partitions",
     "DropTable": "tables.drop",
     "ExecuteImmediateQuery": "programs.immediate",
     "ExplainCommand": "rows.explain",

@@ -115,7 +115,7 @@ def _rows(spark: SparkSession, compaction: Compaction, open_store: OpenStore) ->
     if new.size_bytes <= _small(spark):
         # What is not of a new key is left where it is, and not moved between tasks.
         old = old.join(_keys(spark, new, open_store), [PLACE, *compaction.schema.trimmed_primary_keys], "left_semi")
-    return rows.unionByName(old.select(*rows.columns))
+    return rows.unionByName(old.select(*map(quote, rows.columns)))
 
 
 def _unexpired(spark: SparkSession, compaction: Compaction, files: FileRows, open_store: OpenStore) -> DataFrame:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.delta.features.columns.generated_columns import generation_expressions
 from alluvium.delta.features.columns.identity_columns import identities
+from alluvium.plan.changes import ChangeKind
 from alluvium.plan.ports import RowTarget, Target
 from alluvium.plan.write import Derived
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.names import quote
+from alluvium.spark.positions import KIND
 from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.values.assign import assigned_columns, is_default
 from alluvium.spark.values.derive import derived_values
@@ -71,3 +73,15 @@ def with_generated(rows: DataFrame, schema: Struct, wanted: Mapping[str, tuple[D
             column = sf.when(sf.expr(wanted[name][1]), values[name]).otherwise(column).alias(name)
         columns.append(column)
     return rows.select(*columns)
+
+
+def with_new_rows_filled(rows: DataFrame, schema: Struct, filled: Sequence[Derived]) -> DataFrame:
+    """The rows, in new ones other values for nulls; those that were there before keep theirs.
+
+    Args:
+        rows: They have the table's columns, and `KIND`.
+        schema: Of the table.
+        filled: What stands for null, by columns (`WritePlan.filled`).
+    """
+    is_new = f"{KIND} = {int(ChangeKind.INSERT)}"
+    return with_generated(rows, schema, {d.column: (d, f"{is_new} and {quote(d.column)} is null") for d in filled})

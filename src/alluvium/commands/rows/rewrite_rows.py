@@ -46,12 +46,14 @@ class RewriteRows:
         chosen = work.changes.candidates.only(numbers)
         touched = pa.table([chosen.paths, pa.nulls(len(numbers), pa.binary())], schema=TOUCHED_FILES)
         live = chosen.live_counts(chosen.files)
-        copied = None if live.null_count else int(pc.sum(live).as_py() or 0) - work.total("gone")
+        # Of statistics that forget rows more may go than they know of.
+        copied = None if live.null_count else max(int(pc.sum(live).as_py() or 0) - work.total("gone"), 0)
         rows = work.single(first.whole(chosen))
-        if copied is not None and copied <= 0:
-            # That no row stays, only the rows can say: statistics that forget some would take them along.
-            copied = _copied(rows)
         is_whole = copied == 0 and not updated and not inserted
+        if is_whole:
+            # That no row stays, only the rows can say.
+            copied = _copied(rows)
+            is_whole = not copied
         # A file that had matches is written anew, be it that none of its rows goes: without change files readers would
         # take all that it holds for deleted and inserted.
         records = is_recorded(work.target) and not is_whole and len(numbers) > 0

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.rows.new_values import with_new_rows_filled
 from alluvium.commands.rows.row_changes import BEFORE, RowChanges
 from alluvium.commands.rows.row_identity import id_columns
 from alluvium.commands.rows.verb import Counts, Verb
@@ -216,6 +217,9 @@ class RowWork:
         if not live:
             return NewFiles.none()
         rows = edit.rows if given else edit.rows.where(f"{KIND} not in ({', '.join(str(int(k)) for k in goes)})")
+        if plan.keyed is None:
+            # Nobody has asked for other values in the rows that stay.
+            rows, plan = with_new_rows_filled(rows, self.target.schema, plan.filled), plan.keeping_nulls()
         columns = [*map(quote, self.target.schema.names), *id_columns(self.changes.candidates)]
         kinds = [f"{row_kind()} as {quote(given)}"] if given else []
         return self._written(select_texts(rows, [*columns, *kinds]), plan, _tasks(live) if edit.is_spread else None)

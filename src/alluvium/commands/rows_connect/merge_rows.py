@@ -149,7 +149,7 @@ class ServerMergeRows(MergeRows):
     def _own(self, scope: Scope, copies: bool, keeps: bool) -> DataFrame:
         matched, lonely = self._about(When.MATCHED), self._about(When.NOT_MATCHED_BY_SOURCE)
         keeps_lonely = copies or bool(lonely)
-        is_pair = sf.col(NUMBER).isNotNull() if keeps_lonely else sf.lit(True)
+        is_pair = sf.expr(f"{NUMBER} is not null") if keeps_lonely else sf.lit(True)
         pairs = self._pairs(scope, "left" if keeps_lonely else "inner")
         rows = self._computed(pairs.select("*", self._first(matched, is_pair).alias(CLAUSE)), matched, scope)
         if lonely:
@@ -171,7 +171,7 @@ class ServerMergeRows(MergeRows):
     def _inserts(self, scope: Scope, met: DataFrame | None) -> DataFrame:
         about = self._about(When.NOT_MATCHED)
         alone = self._alone(scope, met)
-        chosen = alone.select("*", self._first(about, sf.lit(True)).alias(CLAUSE)).where(sf.col(CLAUSE).isNotNull())
+        chosen = alone.select("*", self._first(about, sf.lit(True)).alias(CLAUSE)).where(f"{CLAUSE} is not null")
         rows = self._computed(named(chosen, self._coming.alias), about, scope)
         before = dict.fromkeys(scope.columns.names, Nulls().of(t.LONG))
         return self._after(scope, rows, about, before, sf.lit(False), True, [])

@@ -113,7 +113,7 @@ def _holding_both(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 def _has_digits(exact: pa.DataType, floating: pa.DataType) -> bool:
     """Whether a type has numbers that are none of a floating type."""
     least = 64 if pa.types.is_float64(floating) else 32
-    return pa.types.is_decimal(exact) or (pa.types.is_integer(exact) and exact.bit_width >= least)
+    return bool(pa.types.is_decimal(exact) or (pa.types.is_integer(exact) and exact.bit_width >= least))
 
 
 def conform_fitting(column: pa.Array, data_type: pa.DataType) -> pa.Array:

@@ -85,15 +85,16 @@ def ensure_fits(
     columns = as_nullable(shown.schema)
     assert isinstance(columns, Struct)
     found = difference(config.schema, config.physical_schema, columns, shown.physical_schema, widens)
-    if found is None:
-        if config.partition_columns != shown.partition_columns and not options.allows_new_partitions:
-            raise _partitioned_anew(config, version, shown, options)
-        return
     # Names for files that are switched on later are those that the columns have then.
     is_mapped = (config.mapping_mode, shown.mapping_mode) != ("none", "none")
-    if is_mapped and _is_remapped(config, shown, version < read_version):
-        raise _remapped(found[0], version)
-    raise _changed(found, version, version > read_version, options)
+    remapped = _first_remapped(config, shown, version < read_version) if is_mapped else None
+    if remapped is not None:
+        # As in the reference, also a column that is gone, though nulls would show it.
+        raise _remapped(remapped if found is None else found[0], version)
+    if found is not None:
+        raise _changed(found, version, version > read_version, options)
+    if config.partition_columns != shown.partition_columns and not options.allows_new_partitions:
+        raise _partitioned_anew(config, version, shown, options)
 
 
 def ensure_recorded(config: TableConfig, version: int, options: StreamOptions) -> None:
@@ -107,11 +108,12 @@ def ensure_recorded(config: TableConfig, version: int, options: StreamOptions) -
         )
 
 
-def _is_remapped(config: TableConfig, shown: TableConfig, is_older: bool) -> bool:
-    """Whether a column was renamed or dropped between two versions, not only added or of another type."""
+def _first_remapped(config: TableConfig, shown: TableConfig, is_older: bool) -> str | None:
+    """The first column that was renamed or dropped between two versions, not only added or of another type."""
     before, after = (config, shown) if is_older else (shown, config)
     later = _by_physical_path(after)
-    return any(later.get(physical) != logical for physical, logical in _by_physical_path(before).items())
+    gone = (logical for physical, logical in _by_physical_path(before).items() if later.get(physical) != logical)
+    return next((".".join(logical) for logical in gone), None)
 
 
 def _by_physical_path(config: TableConfig) -> dict[tuple[str, ...], tuple[str, ...]]:

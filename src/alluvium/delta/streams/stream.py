@@ -137,7 +137,7 @@ class Stream:
             begin, comes = self._beginning() if start is None else (start, 0)
             if comes > 1:
                 return None
-            marked = self._track(begin)
+            marked = self._track(begin, is_resumed=start is not None)
             if marked is not None:
                 return marked
             if comes:
@@ -155,9 +155,11 @@ class Stream:
             begin, comes = self._beginning() if start is None else (start, 0)
             if comes > 1:
                 return begin
-            marked = self._track(begin)
+            marked = self._track(begin, is_resumed=start is not None)
             if marked is not None:
-                return marked
+                if self.tracker is not None and self.tracker.is_to_be_written(marked):
+                    return marked
+                begin = marked
             self._ensure_begun(begin, is_resumed=start is not None)
             return self._advance(begin, limited=False, until=None, passes=True)
 
@@ -311,9 +313,10 @@ class Stream:
         """The columns of the version from which a query goes on: it may have been stopped for long.
 
         As in the reference, it is stopped, too, where they were renamed right after the last version that it has read:
-        whatever its rows go to has the old names.
+        whatever its rows go to has the old names. One that follows the columns writes down what a run that did not has
+        passed.
         """
-        if begin.version in self._fitting or self.tracker is not None:
+        if begin.version in self._fitting:
             return
         is_behind = is_resumed and begin.index in (BEFORE, CHANGED) and not begin.in_snapshot
         read = begin.version - 1 if is_behind else begin.version
@@ -324,7 +327,10 @@ class Stream:
             return
         if metadata.id != self.table_id and self._is_made_anew():
             raise other_table(max(0, read))
-        self._ensure_fits(protocol, metadata, max(0, read))
+        if self.tracker is not None:
+            self.tracker.change(protocol, metadata, max(0, read))
+        else:
+            self._ensure_fits(protocol, metadata, max(0, read))
         self._known_to_fit(begin.version)
 
     def _is_made_anew(self) -> bool:
@@ -343,11 +349,11 @@ class Stream:
             self._fitting.clear()
         self._fitting.add(version)
 
-    def _track(self, begin: Offset) -> Offset | None:
+    def _track(self, begin: Offset, is_resumed: bool) -> Offset | None:
         """Of a stream that follows the table's columns: where it is held up by a change of them."""
         if self.tracker is None:
             return None
-        self.tracker.begin(begin.version)
+        self.tracker.begin(begin.version, is_resumed=is_resumed)
         return self.tracker.reached(begin)
 
     def _ensure_fits(self, protocol: Protocol | None, metadata: Metadata | None, version: int) -> None:

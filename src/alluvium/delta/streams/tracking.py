@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import msgspec
 
@@ -19,7 +20,7 @@ from alluvium.delta.log.segment import list_log
 from alluvium.delta.streams.agreement import Agreement, ensure_agreed
 from alluvium.delta.streams.column_changes import column_changes
 from alluvium.delta.streams.offset import CHANGED, PASSED, Offset
-from alluvium.delta.streams.tracking_log import TrackingLog, config_of, entry_of
+from alluvium.delta.streams.tracking_log import TrackingLog, config_of, entry_of, load_tracking_log
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.lines import decode_lines
 from alluvium.delta.terms.spec import Metadata, Protocol
@@ -75,11 +76,15 @@ class Tracker:
         newest = self.log.newest
         if newest is None:
             return
-        commits = list_log(self.table, newest.delta_commit_version).commits
-        config, last = config_of(newest, self.now), newest.delta_commit_version
+        last, config = self._skimmed(newest.delta_commit_version, config_of(newest, self.now))
+        if last > newest.delta_commit_version:
+            self.log = self.log.appended(entry_of(last, config, newest.source_metadata_path), replaces=True)
+
+    def _skimmed(self, version: int, begun: TableConfig) -> tuple[int, TableConfig]:
+        """How far versions from one on change the table without files, and what holds there."""
+        commits = list_log(self.table, version).commits
+        config, last = begun, version
         # The version of the entry itself may have files, which are still to be read by its columns.
-        version = last
-        begun = config
         while version in commits and (found := _change_alone(self.table, commits[version])) is not None:
             changed = _with(config, *found)
             if self.log.previous is None and not column_changes(begun, changed).is_additive:
@@ -88,8 +93,7 @@ class Tracker:
                 break
             config, last = changed, version
             version += 1
-        if last > newest.delta_commit_version:
-            self.log = self.log.appended(entry_of(last, config, newest.source_metadata_path), replaces=True)
+        return last, config
 
     def start(self, find_place: Callable[[], str]) -> None:
         """A query begins.
@@ -99,12 +103,13 @@ class Tracker:
 
         Raises:
             InvalidRequest: The log is another query's, lies beside the checkpoint, or holds changes that nobody agreed
-                to; or the stream has ended.
+                to; or the stream has ended, or other runs have written down other columns since it was loaded.
         """
         if self._ended is not None:
             raise self._ended
         place = find_place()
         self.agreement.ensure_under(self.location, place)
+        self.log = load_tracking_log(self.log.store, self.now.metadata.id)
         newest, previous = self.log.newest, self.log.previous
         if newest is not None and newest.source_metadata_path != place:
             raise InvalidRequest(
@@ -114,18 +119,22 @@ class Tracker:
                 path=self.log.store.url,
                 hint="give another schemaTrackingLocation, or a streamingSourceTrackingId",
             )
+        if newest is not None and self._is_other(*_head_of(config_of(newest, self.now))):
+            self._end(newest.delta_commit_version)
         if newest is not None and previous is not None:
             changes = column_changes(config_of(previous, self.now), self.shown)
             versions = (previous.delta_commit_version, newest.delta_commit_version)
             ensure_agreed(changes, versions, place, self.agreement)
         self._place = place
 
-    def begin(self, first: int, last: int | None = None) -> None:
-        """Writes down the columns by which a stream begins, where nothing is written down yet.
+    def begin(self, first: int, last: int | None = None, *, is_resumed: bool = True) -> None:
+        """Writes down the columns by which a stream begins, where they are not written down yet.
 
         Args:
             first: The version from which is read.
             last: The last version of a batch that was planned before there was a log; None: none was.
+            is_resumed: Whether there are offsets. Else what is written down is of a run that died before its first, or
+                began elsewhere.
 
         Raises:
             InvalidRequest: They are not those that the stream shows; it is to be read anew. Or no columns show all
@@ -133,15 +142,25 @@ class Tracker:
         """
         if self._ended is not None:
             raise self._ended
-        if self.is_begun:
+        if self.is_begun and is_resumed:
             return
         # What comes from now on begins behind the newest version.
         version = min(max(first, first if last is None else last), list_log(self.table).latest)
         config = parse_config(*load_head(self.table, version))
+        if self.is_begun:
+            self._begin_elsewhere(version, config)
+            return
         if last is not None:
             self._ensure_one_schema(min(first, version), version, config)
         is_changed = self._differs(config.protocol, config.metadata, version)
         self._write(version, config, ends=is_changed)
+
+    def _begin_elsewhere(self, version: int, config: TableConfig) -> None:
+        """The same where other columns are written down, or those of a version that is still to come."""
+        newest, head = self.log.newest, _head_of(config)
+        is_later = newest is not None and newest.delta_commit_version > self._skimmed(version, config)[0]
+        if is_later or self._differs(*head, version):
+            self._write(version, config, ends=self._is_other(*head), replaces=True)
 
     def is_changed_by(self, commit: CommitChanges) -> bool:
         """Whether a version needs other columns than the stream has."""
@@ -159,6 +178,10 @@ class Tracker:
         if start.index == PASSED:
             self.committed(start)
         return None
+
+    def is_to_be_written(self, mark: Offset) -> bool:
+        """Whether what a mark stands for is still to be written down, which a stream does not pass."""
+        return self.is_begun and self._differs(*self._head_set_at(mark.version), mark.version)
 
     def committed(self, end: Offset) -> None:
         """A batch is done, so that what it ends at may be written down.
@@ -180,6 +203,9 @@ class Tracker:
         newest = self.log.newest
         if newest is not None and newest.delta_commit_version >= version:
             return False
+        return self._is_other(protocol, metadata)
+
+    def _is_other(self, protocol: Protocol | None, metadata: Metadata | None) -> bool:
         own = self.shown
         return (protocol is not None and _features(protocol) != _features(own.protocol)) or (
             metadata is not None and _columns(metadata) != _columns(own.metadata)
@@ -193,9 +219,11 @@ class Tracker:
 
     def _write(self, version: int, config: TableConfig, *, ends: bool, replaces: bool = False) -> None:
         self.log = self.log.appended(entry_of(version, config, self._place or ""), replaces=replaces)
-        if not ends:
-            self._shown = config
-            return
+        if ends:
+            self._end(version)
+        self._shown = config
+
+    def _end(self, version: int) -> NoReturn:
         self._ended = InvalidRequest(
             f"version {version} changes columns, properties or protocol of the table, which is written down in "
             f"{self.log.store.url!r} now",
@@ -222,6 +250,10 @@ class Tracker:
 
 def _with(config: TableConfig, protocol: Protocol | None, metadata: Metadata | None) -> TableConfig:
     return parse_config(protocol or config.protocol, metadata or config.metadata)
+
+
+def _head_of(config: TableConfig) -> tuple[Protocol, Metadata]:
+    return config.protocol, config.metadata
 
 
 def _columns(metadata: Metadata) -> tuple[object, ...]:

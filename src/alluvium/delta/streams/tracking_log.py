@@ -141,8 +141,9 @@ class TrackingLog:
         data = _FORM + b"\n" + msgspec.json.encode(entry)
         name = str(self.number + 1)
         outcome = self.store.put_if_absent(name, data)
-        # The store gave no answer: what is there now tells whether it was written.
-        if outcome is PutOutcome.EXISTS or (outcome is PutOutcome.UNKNOWN and self.store.get(name) != data):
+        # What is there now tells: the store may have given no answer, and another run of this query may have come to
+        # the same.
+        if outcome is not PutOutcome.DONE and self.store.get(name) != data:
             raise InvalidRequest(
                 f"another query keeps its columns in {self.store.url!r}, too",
                 code="tracking-location-conflict",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import BINARY, CHARACTER, MAX_LENGTH, DataField, DataType
 from alluvium.schema import types as t
+from alluvium.schema.text_lengths import declared_type, text_limit
 
 _PLAIN = {
     "BOOLEAN": t.BOOLEAN,
@@ -42,9 +43,6 @@ _FROM_PLAIN = {
 }  # fmt: skip
 #: Digits of a second's fraction that microseconds have.
 _MICROS = 6
-#: Where Spark keeps the length of `char(n)` and `varchar(n)`, which its tables store as strings.
-_SPARK_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
-_SIZED_TEXT = re.compile(r"(char|varchar)\((\d+)\)")
 
 
 def to_logical(data_type: DataType) -> t.DataType:
@@ -109,9 +107,49 @@ def from_logical(data_type: t.DataType, column: str = "") -> DataType:
 def _field(f: t.Field) -> DataField:
     comment = f.metadata.get("comment")
     data_type = from_logical(f.type, f.name).with_nullable(f.nullable)
-    if sized := _SIZED_TEXT.fullmatch(str(f.metadata.get(_SPARK_LENGTH, ""))):
-        data_type = DataType(sized[1].upper(), f.nullable, length=int(sized[2]))
+    declared = declared_type(f)
+    data_type = data_type if declared is None else _with_lengths(data_type, declared)
     return DataField(0, f.name, data_type, comment if isinstance(comment, str) else None)
+
+
+def _with_lengths(data_type: DataType, declared: t.DataType) -> DataType:
+    """A type whose texts are as long as was declared (`schema.text_lengths.declared_type`)."""
+    if (limit := text_limit(declared)) is not None and data_type.root == "VARCHAR":
+        return replace(data_type, root=limit[0].upper(), length=limit[1])
+    if isinstance(declared, t.Struct):
+        known = {f.name: f.type for f in declared.fields}
+        fields = (replace(f, type=_with_lengths(f.type, known.get(f.name, t.VOID))) for f in data_type.fields)
+        return replace(data_type, fields=tuple(fields))
+    if isinstance(declared, t.Array) and data_type.element is not None:
+        return replace(data_type, element=_with_lengths(data_type.element, declared.element))
+    if isinstance(declared, t.Map) and data_type.key is not None and data_type.value is not None:
+        key, value = _with_lengths(data_type.key, declared.key), _with_lengths(data_type.value, declared.value)
+        return replace(data_type, key=key, value=value)
+    return data_type
+
+
+def declared_text(data_type: DataType) -> str | None:
+    """What Spark keeps beside a column of a type (`schema.ddl.CHAR_VARCHAR`); None: no text in it has a length."""
+    return _declared(data_type) if _has_length(data_type) else None
+
+
+def _has_length(data_type: DataType) -> bool:
+    is_limited = data_type.root in CHARACTER and data_type.length < MAX_LENGTH
+    return is_limited or any(map(_has_length, data_type.children()))
+
+
+def _declared(data_type: DataType) -> str:
+    if data_type.root == "ROW":
+        members = (f"`{f.name.replace('`', '``')}`:{_declared(f.type)}" for f in data_type.fields)
+        return f"struct<{','.join(members)}>"
+    if data_type.key is not None and data_type.value is not None:
+        return f"map<{_declared(data_type.key)},{_declared(data_type.value)}>"
+    if data_type.element is not None:
+        element = _declared(data_type.element)
+        return f"map<{element},int>" if data_type.root == "MULTISET" else f"array<{element}>"
+    if data_type.root in CHARACTER and data_type.length < MAX_LENGTH:
+        return f"{data_type.root.lower()}({data_type.length})"
+    return str(as_brought(to_logical(data_type)))
 
 
 def written_schema(schema: TableSchema) -> t.Struct:

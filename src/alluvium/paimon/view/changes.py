@@ -36,12 +36,14 @@ from alluvium.paimon.view.selection import (
     unmerged,
     visible_entries,
 )
-from alluvium.plan.scan import Literal, OutputColumn, ScanPart, ScanPlan
+from alluvium.plan.scan import FileConstant, Literal, OutputColumn, RowPosition, ScanPart, ScanPlan
 from alluvium.schema import types as t
-from alluvium.schema.types import Struct
+from alluvium.schema.types import Field, Struct
 from alluvium.storage.parallel import map_parallel
 
-MODES = ("auto", "delta", "changelog", "diff")
+#: As `auto`, never a difference: of an update one row, whose values are arrays of what was and what is.
+BINLOG = "binlog"
+MODES = ("auto", "delta", "changelog", "diff", BINLOG)
 #: Kinds of changes by the number that files hold.
 KINDS = ("+I", "-U", "+U", "-D")
 #: The first column of a change.
@@ -50,18 +52,20 @@ ROW_KIND = "_row_kind"
 STREAMED = "streamed"
 #: The hidden column by which rows that went merge, where the one of their kind tells that they did.
 _OWN_KIND = "_OWN_KIND"
-_DELETE = KINDS.index("-D")
+_BEFORE, _AFTER, _DELETE = map(KINDS.index, ("-U", "+U", "-D"))
+#: Hidden columns: the number of a row's file, and where in it the row stands.
+PLACES = ("_FILE_NUMBER", "_ROW_NUMBER")
 
 
 def change_mode(snapshot: Snapshot, mode: str) -> str:
-    """The mode that is meant: `auto` is `changelog` where the table produces one, else `delta`.
+    """The mode that is meant: `auto` and `binlog` are `changelog` where the table produces one, else `delta`.
 
     Raises:
         InvalidRequest: There is no such mode (`"invalid-mode"`).
     """
     if mode not in MODES:
         raise InvalidRequest(f"there is no mode {mode!r}", code="invalid-mode", hint=f"modes: {', '.join(MODES)}")
-    if mode != "auto":
+    if mode not in ("auto", BINLOG):
         return mode
     return "delta" if o.CHANGELOG_PRODUCER.get(snapshot.schema.options) == "none" else "changelog"
 
@@ -332,6 +336,62 @@ def kind_names(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(
         [pa.array(KINDS).take(chunk) for chunk in kinds.chunks] or [pa.array([], pa.string())], pa.string()
     )
+
+
+def placed(plan: ScanPlan) -> ScanPlan:
+    """The same plan, whose rows tell behind their columns in which file they are, and where (`PLACES`)."""
+    parts, count = [], 0
+    for part in plan.parts:
+        files = part.files
+        constants = files["constants"].combine_chunks()
+        numbers = pa.array(np.arange(count, count + files.num_rows))
+        fields = [*constants.type, pa.field(PLACES[0], pa.int64())]
+        made = pa.StructArray.from_arrays([*constants.flatten(), numbers], fields=fields)
+        count += files.num_rows
+        output = (
+            *part.output,
+            OutputColumn(PLACES[0], t.LONG, False, FileConstant(PLACES[0], t.LONG)),
+            OutputColumn(PLACES[1], t.LONG, False, RowPosition()),
+        )
+        place = files.schema.get_field_index("constants")
+        parts.append(replace(part, files=files.set_column(place, "constants", made), output=output))
+    behind = tuple(Field(name, t.LONG, False) for name in PLACES)
+    return replace(plan, parts=tuple(parts), schema=Struct((*plan.schema.fields, *behind)))
+
+
+def packed(rows: pa.Table) -> pa.Table:
+    """Changes with their places, each value in an array: a `-U` and the `+U` behind it in its file are one row, a `+U`,
+    whose arrays have both values (`PackChangelogReader`).
+
+    Args:
+        rows: Number of the kind, columns, `PLACES`.
+
+    Returns:
+        Number of the kind and columns.
+    """
+    rows = rows.sort_by([(name, "ascending") for name in PLACES])
+    kinds, files = (rows[name].to_numpy() for name in (rows.column_names[0], PLACES[0]))
+    follows = np.zeros(rows.num_rows, bool)
+    follows[1:] = (kinds[1:] == _AFTER) & (kinds[:-1] == _BEFORE) & (files[1:] == files[:-1])
+    firsts = np.flatnonzero(~follows)
+    ends = np.append(firsts[1:], rows.num_rows)[: len(firsts)]
+    told = rows.column(0).take(pa.array(ends - 1))
+    return _in_arrays(rows.drop_columns(list(PLACES)), told, np.append(firsts, rows.num_rows))
+
+
+def as_arrays(rows: pa.Table) -> pa.Table:
+    """Rows behind their kind with each value in an array of its own, as `BinlogTable` has the rows of a state."""
+    return _in_arrays(rows, rows.column(0), np.arange(rows.num_rows + 1))
+
+
+def _in_arrays(rows: pa.Table, kinds: pa.ChunkedArray, offsets: np.ndarray) -> pa.Table:
+    starts = pa.array(offsets.astype(np.int32))
+    columns = [pa.ListArray.from_arrays(starts, _whole(column)) for column in rows.columns[1:]]
+    return pa.table([kinds, *columns], names=rows.column_names)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([pa.array([], column.type), *column.chunks])
 
 
 def difference(before: pa.Table, after: pa.Table) -> pa.Table:

@@ -13,7 +13,14 @@ from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import tracks_rows
 from alluvium.paimon.terms.spec import ROW_ID
-from alluvium.paimon.view.changes import plan_changes, plan_difference, plan_overwrite, plan_waiting
+from alluvium.paimon.view.changes import (
+    PLACES,
+    placed,
+    plan_changes,
+    plan_difference,
+    plan_overwrite,
+    plan_waiting,
+)
 from alluvium.paimon.view.merge import KIND, SEQUENCE, keep_deletes
 from alluvium.paimon.view.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.view.selection import visible_entries
@@ -26,11 +33,13 @@ from alluvium.storage.locating import locating
 #: range; and what only its first state, or its last, has. For followers: the rows that wait for a bucket; and those
 #: that went with an overwrite, or came with it.
 ROWS, AUDIT, OPTIMIZED, TRACKING, CHANGES = "rows", "audit_log", "ro", "row_tracking", "changes"
+#: Changes with their places in files.
+PLACED = "placed"
 DIFF_BEFORE, DIFF_AFTER = "diff_before", "diff_after"
 WAITING, WENT, CAME = "waiting", "went", "came"
 #: Views that have the rows' kinds before the table's columns, and those that have more behind them.
-_BEFORE = (AUDIT, CHANGES, DIFF_BEFORE, DIFF_AFTER, WAITING, WENT, CAME)
-_BEHIND = {TRACKING: (ROW_ID, SEQUENCE)}
+_BEFORE = (AUDIT, CHANGES, PLACED, DIFF_BEFORE, DIFF_AFTER, WAITING, WENT, CAME)
+_BEHIND = {TRACKING: (ROW_ID, SEQUENCE), PLACED: PLACES}
 
 
 def named_columns(schema: TableSchema) -> Struct:
@@ -96,7 +105,14 @@ class PaimonSource:
     @property
     def is_pinned(self) -> bool:
         """Whether somebody has asked for just this state, whatever becomes of the table."""
-        return not self.snapshot.at.is_latest or self.view.name in (CHANGES, DIFF_BEFORE, DIFF_AFTER, WENT, CAME)
+        return not self.snapshot.at.is_latest or self.view.name in (
+            CHANGES,
+            PLACED,
+            DIFF_BEFORE,
+            DIFF_AFTER,
+            WENT,
+            CAME,
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -125,6 +141,8 @@ class PaimonSource:
         snapshot, view = self.snapshot, self.view
         if view.name == CHANGES:
             return plan_changes(snapshot, view.start, view.end, view.mode)
+        if view.name == PLACED:
+            return placed(plan_changes(snapshot, view.start, view.end, view.mode))
         if view.name in (DIFF_BEFORE, DIFF_AFTER):
             both = plan_difference(snapshot, snapshot.state(view.start), snapshot.state(view.end))
             return both[0] if view.name == DIFF_BEFORE else both[1]

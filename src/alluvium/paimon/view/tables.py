@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from alluvium.paimon.log.history import read_history
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.view.system import SYSTEM_TABLES, live_files
+from alluvium.paimon.view.system.file_tables import live_files
+from alluvium.paimon.view.system.system_tables import SYSTEM_TABLES
 
 _COLUMNS = pa.schema(
     [

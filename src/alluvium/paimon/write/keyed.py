@@ -33,7 +33,7 @@ from alluvium.paimon.view.merge import (
     key_merge,
     merge_engine,
 )
-from alluvium.plan.aggregates import takes
+from alluvium.plan.aggregates import check_options, takes
 from alluvium.plan.scan import KeyMerge, MergeRule
 from alluvium.plan.write import BUCKET_COLUMN, FIRST_COLUMN, Check, KeyedRows
 from alluvium.schema import types as t
@@ -115,6 +115,14 @@ def _ensure_merging(schema: TableSchema, merge: KeyMerge) -> None:
                 features=(rule.function,),
                 hint=f"{o.aggregate_function(rule.column).key} names another one",
             )
+        problem = None if column is None else _options_problem(rule, column)
+        if problem is not None:
+            raise InvalidRequest(
+                f"nobody could merge {rule.column!r} by {rule.function!r}: {problem}",
+                code="invalid-table-option",
+                column=rule.column,
+                hint=f"correct the options fields.{rule.column}.*",
+            )
     both = [f.name for f in schema.fields if o.ignore_retract(f.name).get(schema.options)]
     if both and merge.engine == AGGREGATION and merge.removes_on_delete:
         raise InvalidRequest(
@@ -131,6 +139,10 @@ def _is_taken(function: str, column: DataField) -> bool:
         # Joined texts have no longest.
         return kind == _STRING
     return takes(function, to_arrow(kind)) and kind.root not in _NOT_TAKEN.get(function, ())
+
+
+def _options_problem(rule: MergeRule, column: DataField) -> str | None:
+    return check_options(rule.function, dict(rule.parameters), to_arrow(column.type.with_nullable(True)))
 
 
 def time_column(schema: TableSchema) -> DataField | None:

@@ -35,7 +35,7 @@ from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.view.file_rows import FILE, FileRows
 from alluvium.paimon.view.merge import AGGREGATION, FIRST_ROW, merge_engine
 from alluvium.paimon.view.selection import hidden, with_new_rows
-from alluvium.paimon.view.system import partition_maps
+from alluvium.paimon.view.system.file_tables import partition_maps
 from alluvium.paimon.write.crossing import ensure_crossing, moves_keys
 from alluvium.paimon.write.dynamic import index_change
 from alluvium.paimon.write.keyed import RowKinds
@@ -115,6 +115,8 @@ class PaimonTarget:
             ensure_crossing(self.table, replace)
             checks, base = self._replace_checks(replace), None if replace is not None else self.snapshot
             plan = plan_write(self.table, self.store.url, checks, options, base, self.kind)
+            # Rows that are only moved stay what they are.
+            plan = plan.keeping_nulls() if self.rescales else plan
             return plan if base is None else dataclasses.replace(plan, unseen=self._unseen(base))
 
     def _unseen(self, base: Snapshot) -> UnseenRows | None:

@@ -28,9 +28,9 @@ from alluvium.paimon.files.manifest_write import EMPTY_ROW
 from alluvium.paimon.files.orc_times import times_of_orc
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.arrow import to_arrow as arrow_type
-from alluvium.paimon.schema.logical import as_brought, to_logical, written_schema
+from alluvium.paimon.schema.logical import as_brought, declared_text, to_logical, written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.schema.types import MAX_LENGTH, DataField, DataType
+from alluvium.paimon.schema.types import DataField, DataType
 from alluvium.paimon.terms.options import (
     BUCKET,
     BUCKET_FUNCTION,
@@ -45,6 +45,7 @@ from alluvium.paimon.terms.options import (
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.view.merge import SEQUENCE
 from alluvium.paimon.write.crossing import crossing_of, moves_keys
+from alluvium.paimon.write.defaults import derived_defaults
 from alluvium.paimon.write.dynamic import assigner
 from alluvium.paimon.write.keyed import (
     RowKinds,
@@ -54,10 +55,12 @@ from alluvium.paimon.write.keyed import (
     kind_checks,
 )
 from alluvium.paimon.write.postponed import as_waiting, data_prefix, is_postponed
+from alluvium.plan.checks import length_checks
 from alluvium.plan.scan import FIELD_ID
-from alluvium.plan.write import AssignedBuckets, BucketColumn, Bucketing, Check, Derived, WritePlan
+from alluvium.plan.write import AssignedBuckets, BucketColumn, Bucketing, Check, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
+from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
 
 #: Where a job leaves its files before the commit moves them; no name of a partition begins so.
@@ -156,7 +159,7 @@ def plan_write(
         schema=logical,
         partition_by=schema.partition_keys,
         checks=(*checks, *_not_null(logical), *_lengths(schema), *times_of_orc(schema), *kinds),
-        derived=_defaults(schema),
+        derived=derived_defaults(schema),
         stored=_with_ids(schema.fields),
         files=_file_columns(schema, hidden) if by_workers or file_format != "parquet" else None,
         spark_writes_where=None if by_workers else spark_writes_where(schema),
@@ -215,25 +218,11 @@ def _not_null(schema: Struct) -> Iterator[Check]:
             yield Check(f"{name} (inside)", inside, (f.name,), "not-null-violated")
 
 
-def _lengths(schema: TableSchema) -> Iterator[Check]:
+def _lengths(schema: TableSchema) -> tuple[Check, ...]:
     """Texts must not be longer than their columns say; whoever reads them may rely on that."""
-    for f in schema.fields:
-        if f.type.root in ("CHAR", "VARCHAR") and f.type.length < MAX_LENGTH:
-            value = quote((f.name,))
-            condition = f"({value} is null or char_length({value}) <= {f.type.length})"
-            yield Check(f"{f.name} {f.type}", condition, (f.name,), "text-too-long")
-
-
-def _defaults(schema: TableSchema) -> tuple[Derived, ...]:
-    """ "defaultValue": what writers put where the rows do not have the column, or null in it (`DefaultValueRow`)."""
-    # "checkNullability" comes first: a null that may not be is none that becomes another value.
-    found = []
-    for f in schema.fields:
-        if f.default is not None and not isinstance(to_logical(f.type), (Array, Map, Struct)):
-            quoted = len(f.default) > 1 and f.default.startswith("'") and f.default.endswith("'")
-            text = f.default[1:-1] if quoted else f.default
-            found.append(Derived(f.name, text, is_constant=True, fills_nulls=f.type.nullable))
-    return tuple(found)
+    declared = ((f, declared_text(f.type)) for f in schema.fields)
+    columns = (Field(f.name, to_logical(f.type), True, {CHAR_VARCHAR: text}) for f, text in declared if text)
+    return length_checks(Struct(tuple(columns)))
 
 
 def _with_ids(fields: Sequence[DataField]) -> Struct:

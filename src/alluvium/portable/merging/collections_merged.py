@@ -18,6 +18,7 @@ from alluvium.codecs.bitmaps.art_bitmap import unite_64
 from alluvium.codecs.bitmaps.roaring import unite_32
 from alluvium.codecs.sketches import unite_hll, unite_theta
 from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.plan.aggregates import check_options, time_field
 from alluvium.plan.scan import MergeRule
 from alluvium.portable.merging.nested_tables import nested_partial_update, nested_update
 
@@ -57,11 +58,10 @@ class Collected:
         self._rule = rule
         self._values = values
         self._turns = COLLECTORS[rule.function].turns
-        try:
-            self._add, self._retract = COLLECTORS[rule.function].make(dict(rule.parameters), values.type)
-        except CorruptTable as error:
-            error.column = rule.column
-            raise
+        parameters = dict(rule.parameters)
+        if (problem := check_options(rule.function, parameters, values.type)) is not None:
+            raise CorruptTable(problem, code="invalid-options", column=rule.column)
+        self._add, self._retract = COLLECTORS[rule.function].make(parameters, values.type)
 
     def begin(self, count: int) -> None:
         self._state: list[Any] = [None] * count
@@ -173,13 +173,7 @@ def _merge_map(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Combin
 
 def _merge_map_with_keytime(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Combine, None]:
     """Of each key the row with the largest time, which is a text; a key whose row is null goes away."""
-    names = [field.name for field in kind.item_type]
-    # "default to the last field"
-    field = parameters.get("ts-field", names[-1])
-    if field not in names or not pa.types.is_string(kind.item_type.field(names.index(field)).type):
-        raise CorruptTable(
-            f"{field!r} is no text in the rows of the map, which have {', '.join(names)}", code="invalid-options"
-        )
+    field = time_field(parameters, kind)
 
     def time_of(row: dict[str, Any] | None) -> bytes | None:
         # Java compares texts by their UTF-16.

@@ -12,13 +12,15 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from alluvium.errors import CorruptTable
+from alluvium.plan.aggregates import named_fields
 
 Row: TypeAlias = "dict[str, Any]"
 Rows: TypeAlias = "list[Row | None]"
 #: What joins, or takes away: the accumulator and a row's value, either of which may be null.
 Combine: TypeAlias = "Callable[[Rows | None, Rows | None], Rows | None]"
 
-_NULL_KEYS = ("merge", "ignore", "error")
+#: Rows of a nested table without a limit.
+_MOST = 2**31 - 1
 
 
 class NestedKey:
@@ -26,20 +28,12 @@ class NestedKey:
 
     Args:
         parameters: `nested-key`, `nested-sequence-field` and `nested-key-null-strategy`, of the column's options.
-        kind: Of the column, a list of structs.
-
-    Raises:
-        CorruptTable: `"invalid-options"`: they name what is no field, or contradict each other.
     """
 
-    def __init__(self, parameters: Mapping[str, str], kind: pa.DataType) -> None:
-        self._fields = _fields_of(parameters.get("nested-key", ""), kind)
-        self._sequence = _fields_of(parameters.get("nested-sequence-field", ""), kind)
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        self._fields = named_fields(parameters.get("nested-key", ""))
+        self._sequence = named_fields(parameters.get("nested-sequence-field", ""))
         self._null_keys = parameters.get("nested-key-null-strategy", "merge").lower()
-        if self._null_keys not in _NULL_KEYS:
-            raise _invalid(f"nested-key-null-strategy is {self._null_keys!r}, and not one of {', '.join(_NULL_KEYS)}")
-        if not self._fields and (self._sequence or "nested-key-null-strategy" in parameters):
-            raise _invalid("a nested table without nested-key has neither a sequence nor keys that are null")
 
     def __bool__(self) -> bool:
         return bool(self._fields)
@@ -78,11 +72,8 @@ def nested_update(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Com
 
     Returns:
         What joins, and what takes away.
-
-    Raises:
-        CorruptTable: `"invalid-options"`.
     """
-    key, limit = NestedKey(parameters, kind), _limit(parameters)
+    key, limit = NestedKey(parameters), int(parameters.get("count-limit", _MOST))
 
     def add(state: Rows | None, value: Rows | None) -> Rows | None:
         if value is None or (state is None and not key.is_recent):
@@ -110,14 +101,8 @@ def nested_update(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Com
 
 
 def nested_partial_update(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Combine, None]:
-    """Rows by their key, of which each field is the last that is not null; a row cannot be taken away.
-
-    Raises:
-        CorruptTable: `"invalid-options"`.
-    """
-    key = NestedKey(parameters, kind)
-    if not key:
-        raise _invalid("nested_partial_update needs nested-key")
+    """Rows by their key, of which each field is the last that is not null; a row cannot be taken away."""
+    key = NestedKey(parameters)
 
     def add(state: Rows | None, value: Rows | None) -> Rows | None:
         if value is None or (state is None and not key.is_recent):
@@ -149,23 +134,3 @@ def _last_of_key(rows: list[Row], key: NestedKey, known: int = 0, limit: int | N
 
 def _present(rows: Rows) -> list[Row]:
     return [row for row in rows if row is not None]
-
-
-def _fields_of(text: str, kind: pa.DataType) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    known = [field.name for field in kind.value_type]
-    for name in names:
-        if name not in known:
-            raise _invalid(f"{name!r} is no field of the nested table, which has {', '.join(known)}")
-    return names
-
-
-def _limit(parameters: Mapping[str, str]) -> int:
-    text = parameters.get("count-limit", str(2**31 - 1))
-    if not text.strip().isdecimal():
-        raise _invalid(f"count-limit is {text!r}, which is no number")
-    return int(text)
-
-
-def _invalid(what: str) -> CorruptTable:
-    return CorruptTable(what, code="invalid-options")

@@ -10,6 +10,7 @@ from pyspark.sql import types as s
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.schema import types as t
+from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.types import Array, DataType, Decimal, Field, Map, Struct
 
 _TO_SPARK: Mapping[DataType, s.DataType] = {
@@ -143,3 +144,36 @@ def from_spark(data_type: s.DataType, column: str = "") -> DataType:
 
 def _field(f: s.StructField, column: str) -> Field:
     return Field(f.name, from_spark(f.dataType, column), f.nullable, dict(f.metadata or {}))
+
+
+def from_spark_declared(schema: s.StructType) -> Struct:
+    """Our columns of PySpark's, whose types may be of texts of limited lengths; errors as of `from_spark`."""
+    fields = []
+    for f in schema.fields:
+        metadata = dict(f.metadata or {})
+        if _has_length(f.dataType):
+            metadata[CHAR_VARCHAR] = _declared_text(f.dataType)
+        fields.append(Field(f.name, from_spark(f.dataType, f.name), f.nullable, metadata))
+    return Struct(tuple(fields))
+
+
+def _has_length(data_type: s.DataType) -> bool:
+    if isinstance(data_type, s.StructType):
+        return any(_has_length(f.dataType) for f in data_type.fields)
+    if isinstance(data_type, s.ArrayType):
+        return _has_length(data_type.elementType)
+    if isinstance(data_type, s.MapType):
+        return _has_length(data_type.keyType) or _has_length(data_type.valueType)
+    return isinstance(data_type, (s.CharType, s.VarcharType))
+
+
+def _declared_text(data_type: s.DataType) -> str:
+    """A type as SQL has it; PySpark itself leaves names as they are, be they words of SQL or not."""
+    if isinstance(data_type, s.StructType):
+        members = (f"`{f.name.replace('`', '``')}`:{_declared_text(f.dataType)}" for f in data_type.fields)
+        return f"struct<{','.join(members)}>"
+    if isinstance(data_type, s.ArrayType):
+        return f"array<{_declared_text(data_type.elementType)}>"
+    if isinstance(data_type, s.MapType):
+        return f"map<{_declared_text(data_type.keyType)},{_declared_text(data_type.valueType)}>"
+    return data_type.simpleString()

@@ -22,6 +22,15 @@ _USUAL: dict[str, tuple[str, ...]] = {
     "spark.sql.parser.escapedStringLiterals": ("false",),
     "spark.sql.legacy.timeParserPolicy": ("corrected", "exception"),
     "spark.sql.timestampType": ("timestamp_ltz",),
+    # By which texts of CHAR columns are padded before they are compared.
+    "spark.sql.readSideCharPadding": ("true",),
+    "spark.sql.legacy.charVarcharAsString": ("false",),
+    "spark.sql.legacy.noCharPaddingInPredicate": ("false",),
+}
+#: Functions that a Column calls by name, which a client's text of it writes as words (`connect_sql`).
+_WRITTEN: dict[str, tuple[str, ...]] = {
+    "is": ("isnull", "isnotnull"),
+    **{word: (word,) for word in ("like", "not", "and", "or", "in")},
 }
 
 
@@ -48,10 +57,14 @@ def reading_zone(spark: SparkSession, texts: Iterable[str]) -> str | None:
 
 
 def _called(text: str) -> Iterable[str]:
-    """What stands before a bracket, in lower case: functions, and words such as `in`, which are Spark's own, too."""
-    return (
-        word.name.casefold() for word, follower in pairwise(read_tokens(text)) if follower.text == "(" and word.is_name
-    )
+    """What stands before a bracket, in lower case: functions, and words such as `in`, which are Spark's own, too.
+
+    And what a word may stand for, in the text of a Column: to the server that is a call.
+    """
+    for word, follower in pairwise(read_tokens(text)):
+        if word.is_name and follower.text == "(":
+            yield word.name.casefold()
+        yield from _WRITTEN.get(word.folded, ())
 
 
 def foreign_function(spark: SparkSession, called: frozenset[str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from paimon_rows import append, make, open_target
 import alluvium
 from alluvium.api.paimon.life.procedure import Given, bind_arguments, chosen
 from alluvium.api.paimon.life.procedures import PROCEDURES, REFUSED, find_procedure, run_procedure
-from alluvium.api.paimon.life.whole_databases import compact_database
+from alluvium.api.paimon.life.whole_databases import compact_database, remove_orphan_files
 from alluvium.cli.app import main
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon import PaimonTable
@@ -235,3 +236,27 @@ def test_all_changelogs_go_or_those_that_options_say(tmp_path: Path) -> None:
     assert list_numbers(store, "changelog", "changelog-") == [1, 2, 3]
     done = run_procedure("expire_changelogs", store.url, {"delete_all": True}, {})
     assert done == [{"deleted_changelogs_count": 3}] and list_numbers(store, "changelog", "changelog-") == []
+
+
+def test_orphans_of_a_whole_database(tmp_path: Path) -> None:
+    warehouse = str(tmp_path)
+    for name in ("db.db/a", "db.db/b", "other.db/c"):
+        store = make(f"{warehouse}/{name}")
+        append(open_target(store), [{"k": 1}])
+        store.put("bucket-0/stray", b"12345")
+        os.utime(tmp_path / name / "bucket-0/stray", (1, 1))
+    (tmp_path / "db.db/no table").mkdir()
+
+    def removed(**given: bool | int) -> list[tuple[int, int]]:
+        found = remove_orphan_files(warehouse, "db", **given)  # type: ignore[arg-type]
+        return [(one.count, one.size_bytes) for one in found]
+
+    assert removed(dry_run=True) == [(1, 5), (1, 5)]
+    assert removed(older_than=1) == [(0, 0), (0, 0)]
+    (told,) = run_procedure("remove_orphan_files", warehouse, {"table": "db.*"}, {})
+    assert told == {"deletedFileCount": 2, "deletedFileTotalLenInBytes": 10}
+    assert removed() == [(0, 0), (0, 0)]
+    assert (tmp_path / "other.db/c/bucket-0/stray").exists()
+    with pytest.raises(InvalidRequest) as raised:
+        remove_orphan_files(warehouse, "dbs")
+    assert raised.value.code == "unknown-database"

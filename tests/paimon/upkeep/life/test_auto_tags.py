@@ -15,7 +15,7 @@ from paimon_tables import HandWritten
 
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.travel import list_tags, read_tag
-from alluvium.paimon.upkeep.life.auto_tags import Periods, create_due_tags, periods_of
+from alluvium.paimon.upkeep.life.auto_tags import Periods, create_due_tags, periods_of, tag_before
 from alluvium.paimon.upkeep.life.tags import create_tag
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -122,3 +122,17 @@ def test_a_delay_is_shorter_than_a_period() -> None:
         with pytest.raises(InvalidRequest) as caught:
             periods_of({**HOURLY, "tag.creation-delay": delay})
         assert caught.value.code == "invalid-table-option"
+
+
+def test_the_tag_of_the_period_before() -> None:
+    store = table([0.0, 24.0, 48.0])
+    for name, snapshot in (("2024-05-01", 1), ("2024-05-03", 2), ("20240502", 2), ("other", 2), ("2024-05-07", 3)):
+        create_tag(store, name, snapshot)
+    for name, before in (("2024-05-07", "2024-05-03"), ("2024-05-03", "2024-05-01"), ("2024-05-01", None)):
+        assert tag_before(store, {}, name) == before
+    assert tag_before(store, {}, "2024-05-09") is None, "a tag that is not there has nothing before it"
+    assert tag_before(store, {"tag.period-formatter": "without_dashes"}, "20240502") is None
+    for name in ("other", "2024-5-1", "20240502"):
+        with pytest.raises(InvalidRequest) as caught:
+            tag_before(store, {}, name)
+        assert caught.value.code == "invalid-tag"

@@ -33,6 +33,7 @@ class Given:
         branch: Of the table; None: the main one.
         storage_options: Credentials and settings of the object store.
         target: Where a table is to be, of which an argument says so.
+        database: All tables of it are meant, and the URL is the warehouse's.
     """
 
     url: str
@@ -41,6 +42,7 @@ class Given:
     branch: str | None = None
     storage_options: Mapping[str, str] | None = field(default=None, repr=False)
     target: str | None = None
+    database: str | None = None
 
     @cached_property
     def table(self) -> PaimonTable:
@@ -109,6 +111,7 @@ class Procedure:
         run: Gives the rows.
         subject: The parameter that names the table; None: it is about a whole warehouse.
         target: A parameter that names a table that need not be there; None: there is no such.
+        takes_databases: Whether `database.*` in the place of the table means all tables of a database.
     """
 
     parameters: Mapping[str, str]
@@ -116,6 +119,19 @@ class Procedure:
     run: Callable[[Given], Rows]
     subject: str | None = "table"
     target: str | None = None
+    takes_databases: bool = False
+
+
+#: How the tables of a database are named, all of them.
+_ALL_TABLES = ".*"
+
+
+def database_in(procedure: Procedure, values: Mapping[str, Value]) -> str | None:
+    """The name of the database of which a call means all tables; None: it means a table."""
+    if procedure.subject is None or not procedure.takes_databases:
+        return None
+    subject = str(values[procedure.subject])
+    return subject.removesuffix(_ALL_TABLES) if subject.endswith(_ALL_TABLES) else None
 
 
 #: The result of those that say that they are done.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from alluvium.api.paimon.life.procedure import Given, Procedure, Value, bind_arguments
+from alluvium.api.paimon.life.procedure import Given, Procedure, Value, bind_arguments, database_in
 from alluvium.api.paimon.life.state_procedures import STATES
 from alluvium.api.paimon.life.upkeep_procedures import UPKEEP
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
@@ -89,6 +89,6 @@ def run_procedure(
     subject = {} if procedure.subject is None else {procedure.subject: url}
     bound = bind_arguments(name, procedure, (), {**subject, **given})
     target = None if procedure.target is None else str(bound[procedure.target])
-    call = Given(url, bound, "UTC", branch, storage_options, target)
+    call = Given(url, bound, "UTC", branch, storage_options, target, database_in(procedure, bound))
     columns = [column for column, _ in procedure.result]
     return [dict(zip(columns, row, strict=True)) for row in procedure.run(call)]

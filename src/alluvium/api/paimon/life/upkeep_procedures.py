@@ -18,7 +18,7 @@ from alluvium.api.paimon.life.procedure import (
     done,
     names,
 )
-from alluvium.api.paimon.life.whole_databases import compact_database
+from alluvium.api.paimon.life.whole_databases import compact_database, remove_orphan_files
 
 _NUMBERS = {"retain_max?": INT, "retain_min?": INT, "older_than?": STRING, "max_deletes?": INT}
 
@@ -63,8 +63,12 @@ def _expire_partitions(given: Given) -> Rows:
 
 
 def _remove_orphan_files(given: Given) -> Rows:
-    done = given.table.remove_orphan_files(given.time_ms("older_than"), given.flag("dry_run"))
-    return ((done.count, done.size_bytes),)
+    older_than, dry_run = given.time_ms("older_than"), given.flag("dry_run")
+    if given.database is None:
+        found = [given.table.remove_orphan_files(older_than, dry_run)]
+    else:
+        found = remove_orphan_files(given.url, given.database, older_than, dry_run, given.storage_options)
+    return ((sum(one.count for one in found), sum(one.size_bytes for one in found)),)
 
 
 def _remove_unexisting_files(given: Given) -> Rows:
@@ -139,6 +143,7 @@ UPKEEP: Mapping[str, Procedure] = {
         {"table": STRING, "older_than?": STRING, "dry_run?": BOOLEAN, "parallelism?": INT, "mode?": STRING},
         (("deletedFileCount", LONG), ("deletedFileTotalLenInBytes", LONG)),
         _remove_orphan_files,
+        takes_databases=True,
     ),
     "remove_unexisting_files": Procedure(
         {"table": STRING, "dry_run?": BOOLEAN, "parallelism?": INT}, (("fileName", STRING),), _remove_unexisting_files

@@ -6,10 +6,12 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from alluvium.api.paimon.life.times import When
 from alluvium.api.paimon.paimon_table import PaimonTable
-from alluvium.errors import AlluviumError
+from alluvium.errors import AlluviumError, InvalidRequest, suggest
 from alluvium.paimon.log.warehouse import list_databases, list_tables, table_folder
 from alluvium.paimon.terms.patterns import parse_pattern
+from alluvium.paimon.upkeep.removal.orphans import Orphans
 from alluvium.storage.open import open_store
 from alluvium.storage.paths import join
 
@@ -70,3 +72,35 @@ def compact_database(
                 continue
             found.compacted.append(name)
     return found
+
+
+def remove_orphan_files(
+    warehouse: str,
+    database: str,
+    older_than: When | None = None,
+    dry_run: bool = False,
+    storage_options: Mapping[str, str] | None = None,
+) -> list[Orphans]:
+    """Deletes what nothing names in each table of a database, as `PaimonTable.remove_orphan_files`.
+
+    As in Java (`LocalOrphanFilesClean.executeDatabaseOrphanFiles`) one that fails ends it; what went is gone.
+
+    Args:
+        warehouse: Its URL.
+        database: The database.
+        older_than: Only older files; None: a day.
+        dry_run: Only say which.
+        storage_options: Credentials and settings of the object store.
+
+    Raises:
+        InvalidRequest: There is no such database (`"unknown-database"`), or the time is not past.
+        CorruptTable: It cannot be told what a table needs.
+    """
+    store = open_store(warehouse, storage_options)
+    known = list_databases(store)
+    if database not in known:
+        raise InvalidRequest(
+            f"there is no database {database!r}", code="unknown-database", url=warehouse, hint=suggest(database, known)
+        )
+    tables = (join(store.url, table_folder(database, table)) for table in list_tables(store, database))
+    return [PaimonTable.forPath(url, storage_options).remove_orphan_files(older_than, dry_run) for url in tables]

@@ -19,7 +19,17 @@ from pyspark.sql.types import (
 
 from alluvium.api.names.paimon_access import known_paimon
 from alluvium.api.names.warehouses import find_named, url_of, warehouses_of
-from alluvium.api.paimon.life.procedure import BOOLEAN, INT, LONG, STRING, Given, Procedure, Value, bind_arguments
+from alluvium.api.paimon.life.procedure import (
+    BOOLEAN,
+    INT,
+    LONG,
+    STRING,
+    Given,
+    Procedure,
+    Value,
+    bind_arguments,
+    database_in,
+)
 from alluvium.api.paimon.life.procedures import find_procedure
 from alluvium.api.sql.call import Call, texts
 from alluvium.errors import InvalidRequest, NotFound
@@ -75,6 +85,9 @@ def _given(call: Call, procedure: Procedure, values: Mapping[str, Value], catalo
     zone = time_zone(call.spark)
     if procedure.subject is None:
         return Given(_warehouse(call, catalog), values, zone)
+    if (name := database_in(procedure, values)) is not None:
+        warehouse, database = _database(call, name, catalog)
+        return Given(warehouse, values, zone, database=database)
     url, branch = _table(call, str(values[procedure.subject]), catalog)
     target = None if procedure.target is None else _place(call, str(values[procedure.target]), catalog)
     return Given(url, values, zone, branch, target=target)
@@ -95,6 +108,18 @@ def _warehouse(call: Call, catalog: str | None) -> str:
             hint=f"CALL {next(iter(known), 'lake')}.sys...",
         )
     return known[name]
+
+
+def _database(call: Call, text: str, catalog: str | None) -> tuple[str, str]:
+    """The warehouse and the database that an argument names.
+
+    Raises:
+        InvalidRequest: It names none (`"invalid-name"`), or one of no warehouse (`"no-warehouse"`).
+    """
+    *above, database = parse_name(call.spark, text)
+    if len(above) > 1:
+        raise InvalidRequest(f"{text!r} names no database", code="invalid-name", hint="database.*, or lake.database.*")
+    return _warehouse(call, above[0] if above else catalog), database
 
 
 def _table(call: Call, text: str, catalog: str | None) -> tuple[str, str | None]:

@@ -26,6 +26,8 @@ _REFUSED = {
     "AnalyzeColumn": ("ANALYZE TABLE", _STATISTICS),
     "AnalyzeTable": ("ANALYZE TABLE", _STATISTICS),
 }
+#: What would change entries of a metastore, which Paimon tables do not have here either.
+_OF_PARTITIONS = frozenset(("AddPartitions", "RecoverPartitions", "RenamePartitions", "RepairTable"))
 
 
 def run(call: Call) -> DataFrame | None:
@@ -34,11 +36,20 @@ def run(call: Call) -> DataFrame | None:
     Raises:
         UnsupportedFeature: It is (`unsupported-statement`).
     """
-    access = call.table(call.plan.children().head())
-    if access is None:
+    node, kind = call.plan.children().head(), str(call.plan.nodeName())
+    words, hint = _REFUSED[kind]
+    access = call.table(node)
+    if access is not None:
+        why = ", whose log has the partitions" if words.endswith(" PARTITION") else ""
+        raise UnsupportedFeature(
+            f"{words} is not for Delta tables{why}", code="unsupported-statement", url=access.url, hint=hint
+        )
+    paimon = call.paimon(node) if kind in _OF_PARTITIONS else None
+    if paimon is None:
         return None
-    words, hint = _REFUSED[str(call.plan.nodeName())]
-    why = ", whose log has the partitions" if words.endswith(" PARTITION") else ""
     raise UnsupportedFeature(
-        f"{words} is not for Delta tables{why}", code="unsupported-statement", url=access.url, hint=hint
+        f"{words} is not for Paimon tables: their snapshots have the partitions, and there is no metastore beside",
+        code="unsupported-statement",
+        url=paimon.url,
+        hint=hint,
     )

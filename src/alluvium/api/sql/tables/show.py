@@ -13,6 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.tables.like import wanted_like
+from alluvium.api.sql.tables.partitions import show_partitions
 from alluvium.api.sql.tables.properties import without_secrets
 from alluvium.api.sql.tables.statement_text import statement_text
 from alluvium.codecs.partition_path import DEFAULT_PARTITION
@@ -33,7 +34,8 @@ def run(call: Call) -> DataFrame | None:
     kind = str(call.plan.nodeName())
     access = call.table(call.plan.table() if kind == "ShowPartitions" else call.plan.child())
     if access is None:
-        return None
+        paimon = call.paimon(call.plan.table()) if kind == "ShowPartitions" else None
+        return None if paimon is None else show_partitions(call, paimon)
     if kind == "ShowColumns":
         return call.rows_of(_COLUMN, [(name,) for name in access.snapshot().config.schema.names])
     return _partitions(call, access.snapshot()) if kind == "ShowPartitions" else _statement(call, access)

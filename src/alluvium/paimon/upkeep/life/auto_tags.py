@@ -115,6 +115,26 @@ def create_due_tags(store: Store, options: Mapping[str, str], branch: str = MAIN
     return made
 
 
+def tag_before(store: Store, options: Mapping[str, str], name: str, branch: str = MAIN_BRANCH) -> str | None:
+    """The tag of the last period before that of another tag, of those that there are.
+
+    Specification: `IncrementalDiffStartingScanner.toEndAutoTag`.
+
+    Returns:
+        Its name; None: there is none, or that other tag is not there (yet).
+
+    Raises:
+        InvalidRequest: That is no name of a tag that is made for a period (`"invalid-tag"`).
+    """
+    periods = periods_of(options)
+    end = periods.begin(name)
+    if end is None:
+        raise InvalidRequest(f"{name!r} is no tag of a period, as {periods.name(_EPOCH)!r} is", code="invalid-tag")
+    known = {tag.name for tag in list_all_tags(store, branch)}
+    begins = {begin: other for other in known if (begin := periods.begin(other)) is not None and begin < end}
+    return begins[max(begins)] if begins and name in known else None
+
+
 def _next(periods: Periods, tag: Tag) -> dt.datetime | None:
     begin = periods.begin(tag.name)
     return None if begin is None else begin + periods.length

@@ -61,7 +61,8 @@ class Mark(msgspec.Struct, frozen=True):
 
 def marked(rows: DataFrame, mark: Mark) -> DataFrame:
     """The same rows, with a mark."""
-    return rows.where(sf.lit(mark.text).isNotNull())
+    # In words: `isNotNull` of a Column is a name to the server, and may mean a function of the caller's.
+    return rows.where(sf.expr(f"'{mark.text}' is not null"))
 
 
 def marks_in(text: str) -> tuple[Mark, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,20 +21,10 @@ from alluvium.spark.naming.names import nullable_schema
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.connect_lane.connect_frame import plan_nodes, read_connect
 from alluvium.spark.scan.connect_lane.explained import analysed_tree
+from alluvium.spark.streams.client.printed_plan import kept_by
 
 #: What Spark says of a stream that is asked for rows.
 _ASKED = "Queries with streaming sources must be executed with writeStream.start()"
-_NODE = re.compile(r"((?:[ :]  )*)([:+]- )?(\w+)(.*)")
-#: Nodes that give the same rows whether a stream's come at once or batch by batch.
-_STATELESS = frozenset({
-    "Project", "Filter", "SubqueryAlias", "View", "Generate", "Expand", "Repartition", "RepartitionByExpression",
-    "RebalancePartitions", "MapInPandas", "MapInArrow", "MapPartitions", "ArrowEvalPython", "BatchEvalPython",
-    "EventTimeWatermark", "CollectMetrics", "ResolvedHint", "UnresolvedHint", "Sample",
-})  # fmt: skip
-#: Where a plan hangs below a node not as its child but in an expression of it.
-_SUBQUERY = "subquery"
-#: Joins with rows that stand still, by the side of the stream.
-_LEFT, _RIGHT = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"), ("Inner", "Cross", "RightOuter")
 
 
 class StreamedScan(LogicalPlan):
@@ -140,10 +129,12 @@ def ensure_stateless(spark: SparkSession, plan: LogicalPlan, scan: StreamedScan)
         PySparkException: Spark refuses the query.
     """
     assert isinstance(spark, ConnectSession)
+    # Names of columns stand before the tree, and may have lines of their own.
+    named = ConnectFrame(plan, spark).select(sf.lit(0).alias("nothing"))
     whole = proto.Plan()
-    whole.root.CopyFrom(plan.plan(spark.client))
+    whole.root.CopyFrom(named._plan.plan(spark.client))
     tree = analysed_tree(str(spark.client.explain_string(whole, "extended")))
-    found = None if tree is None else _kept_by(tree, scan.mark)
+    found = None if tree is None else kept_by(tree, scan.mark)
     if found == "":
         return
     raise UnsupportedFeature(
@@ -153,45 +144,3 @@ def ensure_stateless(spark: SparkSession, plan: LogicalPlan, scan: StreamedScan)
         features=("streams",),
         hint="run the query on a classic session; or compute it in foreachBatch, from the table that batches go to",
     )
-
-
-def _kept_by(tree: Sequence[str], mark: str) -> str | None:
-    """The first node above the stream's own that may keep state; empty: none may; None: the stream is not there."""
-    places = [n for n, line in enumerate(tree) if mark in line]
-    if not places:
-        return None
-    if len(places) > 1:
-        # What meets itself meets the rows of other batches, too: a join, a subquery.
-        return "the stream stands in it more than once"
-    above = list(_above(tree, places[0]))
-    # The leaf's own: the columns, and the union with nothing.
-    own = next((n for n, (name, _, _) in enumerate(above) if name == "Union"), None)
-    if own is None:
-        return None
-    for name, rest, side in above[own + 1 :]:
-        if side == _SUBQUERY:
-            return f"a subquery of {name}{rest}"[:200]
-        if name == "Join" and rest.strip().startswith(_LEFT if side == ":- " else _RIGHT):
-            continue
-        if name not in _STATELESS:
-            return f"{name}{rest}"[:200]
-    return ""
-
-
-def _above(tree: Sequence[str], place: int) -> Iterator[tuple[str, str, str]]:
-    """The nodes above a line, nearest first: the name, what follows it, and by which branch the line hangs below it.
-
-    Plans of subqueries stand one step further in than children do.
-    """
-    match = _NODE.match(tree[place])
-    assert match is not None
-    depth, branch = _depth(match), match[2] or ""
-    for line in reversed(tree[:place]):
-        match = _NODE.match(line)
-        if match is not None and _depth(match) < depth:
-            yield match[3], match[4], branch if depth - _depth(match) == 1 else _SUBQUERY
-            depth, branch = _depth(match), match[2] or ""
-
-
-def _depth(match: re.Match[str]) -> int:
-    return len(match[1]) // 3 + (1 if match[2] else 0)

@@ -67,6 +67,11 @@ class ClientQuery:
         self._progress: list[dict[str, Any]] = []
         self._error: BaseException | None = None
         self._stopping = threading.Event()
+        #: Ends a pause.
+        self._woken = threading.Event()
+        #: How many times it has begun to look for news, and the last time that it found none.
+        self._looks = 0
+        self._look_in_vain = 0
         self._thread = threading.Thread(target=self._work, name=f"stream {name or checkpoint.query}", daemon=True)
         _take(checkpoint)
         self._thread.start()
@@ -117,6 +122,7 @@ class ClientQuery:
     def stop(self) -> None:
         """Ends it after the batch that is running."""
         self._stopping.set()
+        self._woken.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
@@ -132,20 +138,20 @@ class ClientQuery:
         return None if timeout is None else not self.isActive
 
     def processAllAvailable(self) -> None:
-        """Waits until it has read what is there now.
+        """Waits until it has read what is there now, which it looks for at once, whatever its trigger says.
+
+        As in Spark, that is when it finds nothing more: where rows never cease to come, it waits for ever.
 
         Raises:
             Exception: What it has ended of.
         """
-        wanted = self._stream.end_of_run(self._checkpoint.offset(self._checkpoint.last()[0]))
+        # The stream is its own thread's alone. A look that has begun may have seen less than there is now.
+        wanted = self._looks + 1
         while self.isActive:
-            last, is_done = self._checkpoint.last()
-            if is_done and self._stream.latest(self._checkpoint.offset(last), limited=False, until=wanted) in (
-                None,
-                self._checkpoint.offset(last),
-            ):
-                return
+            self._woken.set()
             time.sleep(0.05)
+            if self._look_in_vain >= wanted:
+                return
         self.awaitTermination()
 
     def _work(self) -> None:
@@ -164,6 +170,7 @@ class ClientQuery:
         reached, until = self._checkpoint.offset(number), None
         while not self._stopping.is_set():
             began = time.monotonic()
+            self._looks += 1
             if self._trigger.ends and until is None:
                 until = self._stream.end_of_run(reached)
             end = self._stream.latest(reached, limited=not self._trigger.at_once, until=until)
@@ -176,7 +183,10 @@ class ClientQuery:
                     continue
             elif self._trigger.ends:
                 return
-            self._stopping.wait(max(0.0, (self._trigger.every_s or _PAUSE_S) - (time.monotonic() - began)))
+            else:
+                self._look_in_vain = self._looks
+            self._woken.wait(max(0.0, (self._trigger.every_s or _PAUSE_S) - (time.monotonic() - began)))
+            self._woken.clear()
 
     def _batch(self, number: int, start: str | None, end: str | None) -> None:
         began = time.time()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("grpc", reason="Spark Connect's packages are not installed: pip install 'alluvium[connect]'")
-
-from alluvium.spark.streams.client.frame import _kept_by
+from alluvium.spark.streams.client.printed_plan import kept_by
 
 LEAF = """Union false, false
 :- LocalRelation <empty>, [id#1L]
@@ -62,10 +60,41 @@ def in_subquery() -> list[str]:
         (below("Aggregate [id#2L], [count(1)]", "Project [id#2L]"), "Aggregate [id#2L], [count(1)]"),
         (below("Union false, false", beside="Range (0, 3)"), "Union false, false"),
         (["Range (0, 3)"], None),
+        (["", *below()], None),
         (joined_to_itself(), TWICE),
         (joined_to_itself("Aggregate [odd#2L], [count(1)]"), TWICE),
         (in_subquery(), "a subquery of Filter id#9L IN (list#8 [])"),
     ],
 )
 def test_nodes_above_a_stream(tree: list[str], kept: str | None) -> None:
-    assert _kept_by(tree, "alluvium-stream-7.") == kept
+    assert kept_by(tree, "alluvium-stream-7.") == kept
+
+
+TEXTS = ["x\nAggregate [a]", "x\n\n   Sort [b]\n: Limit 1\n", "a\n== Analyzed Logical Plan ==\n- b\n+-"]
+NODES = [
+    "Project [b]\n+- Project [a]", "\n+- Project [b]", "\n:- Project [b]", "\n   :- Project [b]", "\n   +- Project [b]",
+    "\n   :  +- Project [b]", "\n      +- Project [b]", "\n         +- Project [b]", "\n:  +- Project [b]", "\n+- Filter b\n:- Range (0, 9)",
+]  # fmt: skip
+
+
+TREES = {
+    "": below("Project [0 AS nothing]", "Filter NOT (s#3 = )", "Project [id#2L]"),
+    "Aggregate [": below("Project [0 AS nothing]", "Filter NOT (s#3 = )", "Aggregate [id#2L]", "Project [id#2L]"),
+    "Join LeftOuter": below("Join LeftOuter, (id#2L = n#3)", "Join Inner, (id#2L = n#3)", beside="Range (0, 3)"),
+    "Sort [": [
+        "Project [0 AS nothing]", "+- Join Inner, (id#2L = n#3)", "   :- Sort [id#2L]", *("   :  " + line for line in below("Project [id#2L]")),
+        "   +- Range (0, 3)",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [*TEXTS, *NODES])
+@pytest.mark.parametrize("kept", TREES)
+def test_lines_of_a_text_are_no_nodes(text: str, kept: str) -> None:
+    """They hide no state that there is; where they look like nodes, it may not be said that there is none."""
+    tree = TREES[kept]
+    assert (kept_by(tree, "alluvium-stream-7.") or "").startswith(kept)
+    for at in range(len(tree)):
+        lines = "\n".join([*tree[:at], tree[at] + text, *tree[at + 1 :]]).split("\n")
+        found = kept_by(lines, "alluvium-stream-7.")
+        assert (found is None and text in NODES) or (found is not None and found.startswith(kept))

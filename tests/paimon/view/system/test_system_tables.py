@@ -183,6 +183,7 @@ def test_partitions_and_buckets(parted: str) -> None:
     first = rows["day=2024-05-09/note=a"]
     assert (first["record_count"], first["file_count"]) == (2, 1)
     assert sum(row["file_size_in_bytes"] for row in rows.values()) == sum(sizes.values())
+    assert {first[name] for name in ("created_at", "created_by", "updated_by", "options")} == {None}
     assert first["last_update_time"] == next(e["creation_time"] for e in entries if e["schema_id"] == 0)
     append(open_target(open_store(parted)), [{"k": 9, "day": NINTH, "note": "a"}])
     rows = {row["partition"]: row for row in system(parted, "partitions")}
@@ -197,8 +198,9 @@ def test_manifests(parted: str) -> None:
     assert [(r["num_added_files"], r["num_deleted_files"], r["schema_id"]) for r in rows] == [(1, 0, 0), (2, 0, 1)]
     assert [r["file_size"] for r in rows] == [Path(parted, "manifest", r["file_name"]).stat().st_size for r in rows]
     assert [(r["min_partition_stats"], r["max_partition_stats"]) for r in rows] == [
-        ("{19852, a}", "{19852, a}"), ("{19853,  }", "{19853, b}"),
+        ("{2024-05-09, a}", "{2024-05-09, a}"), ("{2024-05-10,  }", "{2024-05-10, b}"),
     ]  # fmt: skip
+    assert {(r["min_row_id"], r["max_row_id"]) for r in rows} == {(None, None)}
     empty = PaimonTable.create(f"{parted}-empty", COLUMNS)
     assert empty is not None
     for name in ("manifests", "snapshots", "files", "partitions", "buckets", "statistics", "table_indexes"):
@@ -241,15 +243,46 @@ def test_aggregations(tmp_path: Path) -> None:
         url, pa.schema([("k", pa.int32()), ("v", pa.string()), ("vv", pa.int32())]), primary_keys=["k"], options=options
     )
     assert system(url, "aggregation_fields") == [
-        {"field_name": "k", "field_type": "INTEGER", "function": None, "function_options": []},
+        {"field_name": "k", "field_type": "INT NOT NULL", "function": "[]", "function_options": "[]", "comment": None},
         {
             "field_name": "v",
-            "field_type": "VARCHAR",
-            "function": "listagg",
-            "function_options": [("fields.v.list-agg-delimiter", ";")],
+            "field_type": "STRING",
+            "function": "[listagg, ;]",
+            "function_options": "[fields.v.aggregate-function, fields.v.list-agg-delimiter]",
+            "comment": None,
         },
-        {"field_name": "vv", "field_type": "INTEGER", "function": "max", "function_options": []},
+        {
+            "field_name": "vv",
+            "field_type": "INT",
+            "function": "[max]",
+            "function_options": "[fields.vv.aggregate-function]",
+            "comment": None,
+        },
     ]
+    PaimonTable.forPath(url).alter([SchemaChange.update_column_comment("v", "said")])
+    assert [row["comment"] for row in system(url, "aggregation_fields")] == [None, "said", None]
+
+
+def test_manifests_say_which_rows_they_have(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32())]), options={"row-tracking.enabled": "true"})
+    for count in (2, 1):
+        append(open_target(open_store(url)), [{"k": k} for k in range(count)])
+    assert [(r["min_row_id"], r["max_row_id"]) for r in system(url, "manifests")] == [(0, 1), (2, 2)]
+
+
+def test_indexes(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    schema = pa.schema([pa.field("day", pa.date32(), False), pa.field("k", pa.int32(), False)])
+    PaimonTable.create(url, schema, ["day"], ["day", "k"], options={"bucket": "-1"})
+    append(open_target(open_store(url)), [{"k": k, "day": NINTH} for k in range(3)])
+    (row,) = system(url, "table_indexes")
+    assert row.pop("file_name").startswith("index-")
+    assert row == {
+        "partition": "{2024-05-09}", "bucket": 0, "index_type": "HASH", "file_size": 12, "row_count": 3,
+        "dv_ranges": None,
+    }  # fmt: skip
+    assert alluvium.open(url).system("table_indexes").schema.field("dv_ranges").type.value_type.num_fields == 4
 
 
 def test_keys_of_files(tmp_path: Path) -> None:
