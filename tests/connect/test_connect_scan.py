@@ -183,6 +183,20 @@ def test_columns_as_text(connect, write_table, condition, files: int):
     assert values(found) == sorted(r[0] for r in df.select("x", "p").where(condition()).collect())
 
 
+def test_predicates_may_name_variables_of_the_session(connect, write_table):
+    url = write_table(["a.parquet"], numbered(1))
+    connect.sql("DECLARE OR REPLACE VARIABLE wanted BIGINT DEFAULT 1").collect()
+    try:
+        some = values(alluvium.read(connect, url, columns=["x"], where="x >= wanted"))
+        assert some == sorted(r[0] for r in alluvium.read(connect, url, columns=["x"]).where("x >= 1").collect())
+        assert some
+        with pytest.raises(InvalidRequest) as caught:
+            alluvium.read(connect, url, where="x >= wanted", lane="python")
+        assert caught.value.code == "unknown-column"
+    finally:
+        connect.sql("DROP TEMPORARY VARIABLE wanted").collect()
+
+
 def test_predicates_that_are_none(connect, write_table):
     url = write_table(["a.parquet"], numbered(1))
     with pytest.raises(InvalidRequest) as caught:

@@ -11,11 +11,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from alluvium.api.doors import Asked, format_named
 from alluvium.api.engine import session_opener
 from alluvium.api.options import Options
+from alluvium.errors import InvalidRequest
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.expr.tree import Expression
 from alluvium.plan.changes import Committed
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.retry import RetryPolicy
-from alluvium.spark.naming.names import quote
+from alluvium.schema.types import Struct
+from alluvium.spark.naming.names import nullable_schema, quote
+from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.sessions.readings import is_condition, reading_zone
 from alluvium.spark.sessions.session import LaneChoice, choose_lane, ensure_native, is_connect
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
@@ -146,6 +152,26 @@ def read_source(
     connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_frame")
     frame: DataFrame = connect.read_connect(spark, source, choice.why, is_pinned=is_pinned)
     return frame
+
+
+def read_condition(
+    spark: SparkSession, where: object, schema: Struct, time_zone: str, choice: LaneChoice
+) -> Expression | None:
+    """What a condition says, as far as we read it; None: Spark alone does, which filters by it in any case.
+
+    Raises:
+        InvalidRequest: It is a text, and no condition on these columns.
+    """
+    # What Spark itself filters by it reads itself.
+    if not isinstance(where, str) or reading_zone(spark, () if choice.lane == "native" else (where,)) is None:
+        return None
+    try:
+        return parse_predicate(where, schema, time_zone)
+    except InvalidRequest:
+        # A word that is no column may be a variable of the session.
+        if choice.lane == "python" or not is_condition(spark, where, to_spark(nullable_schema(schema))):
+            raise
+        return None
 
 
 def narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:

@@ -108,6 +108,8 @@ ROWS: tuple[Row, ...] = (
     _row("tracking-log-too-late", "DELTA_STREAMING_SCHEMA_LOG_INIT_FAILED_INCOMPATIBLE_METADATA", "22000", RUNTIME, b="version"),
     _row("schema-given", "DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", at="readStream"),
     _row("contradicting-options", "_LEGACY_ERROR_TEMP_1188", None, at="readStream writeStream", says="a 'path' option set"),
+    _row("contradicting-options", "_LEGACY_ERROR_TEMP_1306", None, at="load", says="a 'path' option set"),
+    _row("contradicting-options", "_LEGACY_ERROR_TEMP_1307", None, at="save", says="a 'path' option set"),
     _row("stream-as-of", "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS", "0AKDC"),
     _row("unsupported-output-mode", "DELTA_UNSUPPORTED_OUTPUT_MODE", "0AKDC"),
     _row("void-column", "DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18"),

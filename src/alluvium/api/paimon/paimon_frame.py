@@ -9,11 +9,10 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from alluvium.api.calls import narrowed, read_source
+from alluvium.api.calls import narrowed, read_condition, read_source
 from alluvium.api.paimon.paimon_range import named_range
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.terms.spec import ROW_ID
 from alluvium.paimon.view.changes import BINLOG, PLACES, ROW_KIND
@@ -39,7 +38,6 @@ from alluvium.spark.naming.names import nullable_schema, quote, quote_text
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.native_lane.native import unreadable
-from alluvium.spark.sessions.readings import reading_zone
 from alluvium.spark.sessions.session import LaneChoice, naming_readers
 from alluvium.storage.locating import locating
 
@@ -112,9 +110,7 @@ def read_rows(
         columns: Names of the view's columns.
     """
     plan = request.source.plan_scan(None)
-    # What Spark itself filters by it reads itself.
-    is_text = isinstance(where, str) and reading_zone(spark, () if choice.lane == "native" else (where,)) is not None
-    predicate = parse_predicate(str(where), plan.schema, request.time_zone) if is_text else None
+    predicate = read_condition(spark, where, plan.schema, request.time_zone, choice)
     names = None if columns is None else resolve_columns(columns, plan.schema.names)
     if choice.lane != "python":
         problem = unreadable(plan)

@@ -20,7 +20,8 @@ from alluvium.api.delta.streams.writer import delta_sink
 from alluvium.api.engine import session_opener
 from alluvium.api.paimon.paimon_sink import paimon_sink
 from alluvium.api.paimon.paimon_stream import read_paimon_stream
-from alluvium.api.session.streams import FORMATS, table_path, tell_writer
+from alluvium.api.session.streams import FORMATS, tell_writer
+from alluvium.api.session.table_paths import table_path
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.ports import ScanSource
 from alluvium.spark.streams.client.checkpoint import open_checkpoint

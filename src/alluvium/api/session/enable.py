@@ -38,6 +38,7 @@ from alluvium.api.reader import WHERE_POSSIBLE, read
 from alluvium.api.server_scan import register
 from alluvium.api.session.delta_settings import tell_of_statement, tell_of_unread
 from alluvium.api.session.streams import load_stream, start_stream, stream_table, stream_to_table
+from alluvium.api.session.table_paths import table_path
 from alluvium.api.sql.connect.front import sql as sql_of_server
 from alluvium.api.sql.front import sql
 from alluvium.api.sql.kept.cached import note_table
@@ -390,7 +391,9 @@ def _load(
             raise InvalidRequest(
                 "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
             )
-        return read(_session(self), _path(path, merged), **{"follow": WHERE_POSSIBLE, **merged})  # type: ignore[arg-type]
+        spark = _session(self)
+        url = table_path(spark, path, merged, "load")
+        return read(spark, url, **{"follow": WHERE_POSSIBLE, **merged})  # type: ignore[arg-type]
 
 
 def _save(
@@ -410,7 +413,7 @@ def _save(
     with counterparts("save", source):
         write(
             _rows(self),
-            _path(path, merged),
+            table_path(_rows(self).sparkSession, path, merged, "save"),
             mode=mode or said.mode,
             format=source,
             partition_by=said.partition_by if partitionBy is None else partitionBy,
@@ -476,12 +479,3 @@ def _insert_into(
 def _write_to(original: Callable[..., object], self: DataFrame, table: str) -> object:
     theirs = original(self, table)
     return TableWriter(self, table, theirs) if is_enabled(self.sparkSession) else theirs
-
-
-def _path(path: str | list[str] | None, options: Mapping[str, object]) -> str:
-    found = path if path is not None else options.get("path")
-    if isinstance(found, (list, tuple)) and len(found) == 1:
-        found = found[0]
-    if not isinstance(found, str):
-        raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .save("/data/table")')
-    return found

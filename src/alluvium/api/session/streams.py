@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
@@ -18,11 +18,11 @@ from alluvium.api.engine import session_opener
 from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.paimon.paimon_sink import start_into_paimon
 from alluvium.api.paimon.paimon_stream import read_paimon_stream
+from alluvium.api.session.table_paths import table_path
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.spark.streams.queries import ensure_unnamed, said_of_reader, said_of_writer, wants_names
 
 FORMATS = (PROVIDER, "paimon")
-_PATH_OPTION = "spark.sql.legacy.pathOptionBehavior.enabled"
 
 
 def load_stream(
@@ -153,28 +153,3 @@ def _ensure_delta(name: str) -> None:
             features=("streams",),
             hint='make it first, by CREATE TABLE; or name the path: .start("/data/table")',
         )
-
-
-def table_path(spark: SparkSession, path: object, options: Mapping[str, Any], method: str) -> str:
-    """What is read or written, of the argument or the option.
-
-    Args:
-        spark: The session, which may say that an argument counts before an option, as up to Spark 2.
-        path: The argument.
-        options: Of the reader or the writer.
-        method: It is an argument of.
-
-    Raises:
-        InvalidRequest: There is none (`"no-path"`), or both are given (`"contradicting-options"`).
-    """
-    option = next((v for k, v in options.items() if k.casefold() == "path"), None)
-    if None not in (path, option) and str(spark.conf.get(_PATH_OPTION, "false")).casefold() != "true":
-        raise InvalidRequest(
-            f"there is a 'path' option set and {method}() is called with a path parameter",
-            code="contradicting-options",
-            hint=f"remove the option, or call {method}() without the parameter; or set {_PATH_OPTION} to true",
-        )
-    found = path if path is not None else option
-    if not isinstance(found, str) or not found.strip():
-        raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .start("/data/table")')
-    return found

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql.catalog import Function
+from pyspark.sql.types import StructType
 
 from alluvium.expr.sql.sql_tokens import SUBSTITUTION, UnreadableText, read_tokens
 from alluvium.spark.jvm.expression_classes import PACKAGE
@@ -54,6 +55,14 @@ def reading_zone(spark: SparkSession, texts: Iterable[str]) -> str | None:
         # Spark has more tokens than we read, and catalogs that do not list their functions.
         return None
     return (said.get(ZONE) or time_zone(spark)) if foreign is None else None
+
+
+def is_condition(spark: SparkSession, text: str, columns: StructType) -> bool:
+    """Whether the session can filter rows of some columns by a text: it may name what only the session knows."""
+    try:
+        return spark.createDataFrame([], columns).where(text).schema == columns
+    except (AnalysisException, ParseException):
+        return False
 
 
 def _called(text: str) -> Iterable[str]:

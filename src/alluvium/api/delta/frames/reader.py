@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from alluvium.api.calls import Reading, narrowed, read_source, tell_partitions
+from alluvium.api.calls import Reading, narrowed, read_condition, read_source, tell_partitions
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.doors import DELTA, ensure_follows
 from alluvium.api.options import Options, asks_for_changes, change_bounds, parse_flag
@@ -22,10 +22,8 @@ from alluvium.delta.features.rows.row_tracking import (
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.expr.sql.parse import parse_predicate
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import show_not_null
-from alluvium.spark.sessions.readings import reading_zone
 from alluvium.spark.sessions.session import LaneChoice
 from alluvium.spark.sessions.settings import read_flag
 
@@ -55,9 +53,7 @@ def read_rows(reading: Reading, snapshot: Snapshot, choice: LaneChoice) -> DataF
         return narrowed(read_changes(spark, snapshot, *change_bounds(options, zone), choice), where, columns)
     with_ids = parse_flag(options.get("rowIds"), "rowIds")
     schema = _ensure_row_ids(snapshot, choice) if with_ids else snapshot.config.schema
-    # What Spark itself filters by it reads itself.
-    is_text = isinstance(where, str) and reading_zone(spark, () if choice.lane == "native" else (where,)) is not None
-    predicate = parse_predicate(str(where), schema, zone) if is_text else None
+    predicate = read_condition(spark, where, schema, zone, choice)
     names = None if columns is None else resolve_columns(columns, schema.names)
     if choice.lane == "python":
         source = DeltaSource(snapshot, (), is_pinned)
