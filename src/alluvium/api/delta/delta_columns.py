@@ -11,7 +11,7 @@ from alluvium.api.delta.delta_errors import UnknownType, WrongType, WrongValue
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.ddl import CHAR_VARCHAR, parse_ddl_type
 from alluvium.schema.types import DataType, Field, JsonValue, Struct
-from alluvium.spark.naming.types import from_spark
+from alluvium.spark.naming.types import from_spark, has_length
 
 GENERATION = "delta.generationExpression"
 IDENTITY = "delta.identity."
@@ -155,7 +155,7 @@ def _ensure_binary(data_type: s.DataType, column: str) -> None:
 def named_types(columns: Mapping[str, str | s.DataType]) -> dict[str, str | DataType]:
     """Types by dotted name, PySpark's as ours."""
     return {
-        name: t.simpleString() if isinstance(t, s.DataType) and _lengths(t) else our_type(t)
+        name: t.simpleString() if isinstance(t, s.DataType) and has_length(t) else our_type(t)
         for name, t in columns.items()
     }
 
@@ -166,14 +166,4 @@ def our_type(data_type: str | s.DataType) -> str | DataType:
 
 
 def _lengths(data_type: s.DataType) -> dict[str, JsonValue]:
-    return {CHAR_VARCHAR: data_type.simpleString()} if _has_length(data_type) else {}
-
-
-def _has_length(data_type: s.DataType) -> bool:
-    if isinstance(data_type, s.StructType):
-        return any(_has_length(f.dataType) for f in data_type.fields)
-    if isinstance(data_type, s.ArrayType):
-        return _has_length(data_type.elementType)
-    if isinstance(data_type, s.MapType):
-        return _has_length(data_type.keyType) or _has_length(data_type.valueType)
-    return isinstance(data_type, (s.CharType, s.VarcharType))
+    return {CHAR_VARCHAR: data_type.simpleString()} if has_length(data_type) else {}

@@ -151,19 +151,20 @@ def from_spark_declared(schema: s.StructType) -> Struct:
     fields = []
     for f in schema.fields:
         metadata = dict(f.metadata or {})
-        if _has_length(f.dataType):
+        if has_length(f.dataType):
             metadata[CHAR_VARCHAR] = _declared_text(f.dataType)
         fields.append(Field(f.name, from_spark(f.dataType, f.name), f.nullable, metadata))
     return Struct(tuple(fields))
 
 
-def _has_length(data_type: s.DataType) -> bool:
+def has_length(data_type: s.DataType) -> bool:
+    """Whether texts in a type are of a limited length."""
     if isinstance(data_type, s.StructType):
-        return any(_has_length(f.dataType) for f in data_type.fields)
+        return any(has_length(f.dataType) for f in data_type.fields)
     if isinstance(data_type, s.ArrayType):
-        return _has_length(data_type.elementType)
+        return has_length(data_type.elementType)
     if isinstance(data_type, s.MapType):
-        return _has_length(data_type.keyType) or _has_length(data_type.valueType)
+        return has_length(data_type.keyType) or has_length(data_type.valueType)
     return isinstance(data_type, (s.CharType, s.VarcharType))
 
 
