@@ -92,7 +92,9 @@ def mask_first_file(store: Store) -> str:
     vectors, path = write_vectors(store, [(_ROW_0, 1)], uuid.uuid4())
     masked = file.set_column(file.schema.get_field_index("deletionVector"), "deletionVector", vector_column(vectors))
     removed = tombstones_of(file, int(time.time() * 1000))
-    actions = Actions(protocol=_WITH_VECTORS, added=masked.select(file.schema.names), removed=removed)
+    known = snapshot.config.protocol
+    protocol = None if "deletionVectors" in (known.writer_features or ()) else _WITH_VECTORS
+    actions = Actions(protocol=protocol, added=masked.select(file.schema.names), removed=removed)
     publish(store, Draft(actions, ReadScope.table(), Operation("DELETE"), snapshot.version), snapshot, DEFAULT_RETRY)
     assert path is not None
     return path
