@@ -114,8 +114,7 @@ def _may_query(message: Any) -> bool:
 def _mark_of(relation: proto.Relation) -> Mark | None:
     if relation.WhichOneof("rel_type") != "filter":
         return None
-    arguments = relation.filter.condition.unresolved_function.arguments
-    found = marks_in(arguments[0].literal.string) if len(arguments) == 1 else ()
+    found = marks_in(relation.filter.condition.expression_string.expression)
     return found[0] if found else None
 
 
