@@ -123,8 +123,8 @@ def _num_records(snapshot: Snapshot, files: pa.Table) -> list[int]:
 def _row_counts(snapshot: Snapshot, files: pa.Table, bitmaps: Sequence[tuple[bytes, int]]) -> list[int]:
     """How many rows the files have, given those that go: files that would go as a whole are asked themselves.
 
-    "Statistics are never enough to remove a file" (docs/decisions/0018): a `numRecords` that is too small would take
-    the rows along that it forgot.
+    Statistics do not suffice to remove a file (docs/decisions/0018): a `numRecords` that is too small would take the
+    rows along that it forgot.
     """
     counts = _num_records(snapshot, files)
     doubtful = [

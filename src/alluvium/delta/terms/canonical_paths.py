@@ -12,8 +12,6 @@ from alluvium.codecs.columns import string_column
 
 #: What a path has that may be spelled in several ways: escapes, and parts that lead nowhere.
 _SPELLED = r"%|//|(?:^|/)\.\.?/|^(?i:file):"
-_NOWHERE = re.compile(r"/(?:\.?/)+")
-_UP_AGAIN = re.compile(r"(?<=/)(?!\.\./)[^/]+/\.\./")
 _LOCAL = re.compile("file:", re.IGNORECASE)
 
 
@@ -56,9 +54,12 @@ def _decode(text: str) -> str:
 
 def _plain(path: str) -> str:
     """Without parts that lead nowhere or up again. Of a folder, which ends in `/`, or a whole path."""
-    if not path.startswith("/"):
-        return _plain(f"/{path}")[1:]
-    plain = _NOWHERE.sub("/", path)
-    while (shorter := _UP_AGAIN.sub("", plain, count=1)) != plain:
-        plain = shorter
-    return plain
+    parts: list[str] = []
+    *folders, name = path.split("/")
+    # In one pass: a log may name a path of any length.
+    for part in folders:
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join([*([""] if path.startswith("/") else []), *parts, name])

@@ -190,7 +190,7 @@ def ensure_sound_vectors(files: pa.Table, protocol: Protocol, url: str, version:
             version=version,
             hint="its writer left out the feature: read a version of the table before it",
         )
-    path = doubled_path(files)
+    path = _doubled_path(files, masked)
     if path is not None:
         raise CorruptTable(
             f"{path} is live with several deletion vectors, or with one and without",
@@ -202,11 +202,10 @@ def ensure_sound_vectors(files: pa.Table, protocol: Protocol, url: str, version:
         )
 
 
-def doubled_path(files: pa.Table) -> str | None:
+def _doubled_path(files: pa.Table, masked: pa.Table) -> str | None:
     """A file with a vector that is live a second time, with another or with none; None where there is none."""
-    masked = canonical_paths(masked_files(files)["path"].combine_chunks())
     every = canonical_paths(files["path"].combine_chunks())
-    shown = every.filter(pc.is_in(every, value_set=masked))
+    shown = every.filter(pc.is_in(every, value_set=canonical_paths(masked["path"].combine_chunks())))
     if len(shown.unique()) == len(shown):
         return None
     counted = shown.value_counts()
