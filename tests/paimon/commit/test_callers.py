@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from paimon_callers import Killed, commit, expire_all_but_last, kill, seen
 from paimon_rows import append, ks, open_target
 
 import alluvium
-from alluvium.commit.loop import Entry
 from alluvium.errors import CommitConflict, CommitUnknown, CorruptTable
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.commit.callers import is_committed
 from alluvium.paimon.commit.port import PaimonPort
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
@@ -28,18 +27,6 @@ from alluvium.storage.stores.memory import MemoryStore
 def store(tmp_path: Path) -> Store:
     PaimonTable.create(str(tmp_path / "t"), pa.schema([("k", pa.int32())]))
     return open_store(str(tmp_path / "t"))
-
-
-def commit(store: Store, k: int, txn: tuple[str, int] | None = None) -> None:
-    append(open_target(store), [{"k": k}], txn=txn)
-
-
-def expire_all_but_last(store: Store) -> None:
-    PaimonTable.forPath(store.url).expire_snapshots(retain_max=1, retain_min=1)
-
-
-def seen(store: Store, identifier: int, user: str = "job") -> bool:
-    return is_committed(load_snapshot(store, At()), user, identifier)
 
 
 def test_a_commit_is_known_after_its_snapshot(store: Store) -> None:
@@ -56,25 +43,6 @@ def test_a_commit_is_known_after_its_snapshot(store: Store) -> None:
     expire_all_but_last(store)
     assert [seen(store, n) for n in (5, 6)] == [True, False]
     assert seen(store, 9, "other")
-
-
-class Killed(BaseException):
-    pass
-
-
-def kill(monkeypatch: pytest.MonkeyPatch, store: Store, txn: tuple[str, int], *, after: bool) -> None:
-    """Ends a writer beside the instant of its commit."""
-    publish = PaimonPort.publish
-
-    def die(self: PaimonPort, entry: Entry) -> None:
-        if after:
-            publish(self, entry)
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(PaimonPort, "publish", die)
-        with pytest.raises(Killed):
-            commit(store, 7, txn)
 
 
 def expire_as_others_do(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

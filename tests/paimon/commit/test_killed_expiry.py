@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from paimon_rows import append, ks, open_target
+from paimon_callers import Killed, commit, expire_all_but_last, kill, seen
+from paimon_rows import ks
 
-from alluvium.commit.loop import Entry
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.commit.callers import is_committed
-from alluvium.paimon.commit.port import PaimonPort
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.storage.open import open_store
@@ -20,22 +18,10 @@ from alluvium.storage.store import Store
 FOLDER = "alluvium-callers"
 
 
-class Killed(BaseException):
-    pass
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     PaimonTable.create(str(tmp_path / "t"), pa.schema([("k", pa.int32())]))
     return open_store(str(tmp_path / "t"))
-
-
-def commit(store: Store, k: int, txn: tuple[str, int] | None = None) -> None:
-    append(open_target(store), [{"k": k}], txn=txn)
-
-
-def expire(store: Store) -> None:
-    PaimonTable.forPath(store.url).expire_snapshots(retain_max=1, retain_min=1)
 
 
 def expire_and_die(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,11 +33,7 @@ def expire_and_die(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr("alluvium.paimon.upkeep.removal.expire.remove_dead", die)
         with pytest.raises(Killed):
-            expire(store)
-
-
-def seen(store: Store, identifier: int, user: str = "job") -> bool:
-    return is_committed(load_snapshot(store, At()), user, identifier)
+            expire_all_but_last(store)
 
 
 def gone(store: Store) -> list[str]:
@@ -73,23 +55,14 @@ def test_a_commit_whose_snapshot_expired_but_for_its_manifests(store: Store, mon
 def test_a_writer_that_was_killed_before_it_could_note_its_commit(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish = PaimonPort.publish
-
-    def die(self: PaimonPort, entry: Entry) -> None:
-        publish(self, entry)
-        raise Killed
-
     commit(store, 1, ("job", 4))
-    with monkeypatch.context() as patched:
-        patched.setattr(PaimonPort, "publish", die)
-        with pytest.raises(Killed):
-            commit(store, 2, ("job", 5))
+    kill(monkeypatch, store, ("job", 5), after=True)
     commit(store, 3)
     expire_and_die(store, monkeypatch)
     assert [seen(store, n) for n in (4, 5, 6)] == [True, True, False]
     # Nor does a second expiry forget it.
     commit(store, 4)
-    expire(store)
+    expire_all_but_last(store)
     assert [seen(store, n) for n in (4, 5, 6)] == [True, True, False]
 
 
@@ -99,7 +72,7 @@ def test_notes_do_not_pile_up(store: Store) -> None:
         commit(store, k, ("job", k))
         commit(store, k + 10, ("other", k))
         commit(store, k + 20)
-        expire(store)
+        expire_all_but_last(store)
     assert len(gone(store)) <= 4
     assert seen(store, 5) and seen(store, 5, "other") and not seen(store, 6)
 
@@ -117,6 +90,6 @@ def test_a_snapshot_that_stays_after_all_is_not_noted(store: Store, monkeypatch:
 
     with monkeypatch.context() as patched:
         patched.setattr(type(store), "delete", rolled_back)
-        expire(store)
+        expire_all_but_last(store)
     assert load_snapshot(store, At()).version == 1
     assert seen(store, 4) and gone(store) == []
