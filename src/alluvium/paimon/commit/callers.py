@@ -163,8 +163,9 @@ def note_expiring(store: Store, branch: str, numbers: Sequence[int]) -> list[str
     callers = all_callers(store, branch)
     if not callers:
         return []
+    expiring = frozenset(numbers)
     waiting = [(path, known) for path, known in callers if known.begun is not None and known.mark]
-    ended = [(path, known) for path, known in callers if known.manifests is not None and known.snapshot in numbers]
+    ended = [(path, known) for path, known in callers if known.manifests is not None and known.snapshot in expiring]
     documents = _documents(store, branch, numbers if waiting else [known.snapshot for _, known in ended])
     going = {
         gone_path(path, known.manifests)

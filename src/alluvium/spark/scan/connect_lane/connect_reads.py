@@ -28,7 +28,7 @@ from alluvium.spark.scan.connect_lane.explained import (
     source_name,
     unmarked,
 )
-from alluvium.spark.scan.connect_lane.marks import Mark, marks_in
+from alluvium.spark.scan.connect_lane.marks import Mark, mark_of
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.scan.source import opener_of
 from alluvium.spark.sessions.clone import messages_in
@@ -114,8 +114,7 @@ def _may_query(message: Any) -> bool:
 def _mark_of(relation: proto.Relation) -> Mark | None:
     if relation.WhichOneof("rel_type") != "filter":
         return None
-    found = marks_in(relation.filter.condition.expression_string.expression)
-    return found[0] if found else None
+    return mark_of(relation.filter.condition.expression_string.expression)
 
 
 def _foreign(source: proto.Read.DataSource, url: str) -> list[Read]:

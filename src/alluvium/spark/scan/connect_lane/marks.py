@@ -61,8 +61,18 @@ class Mark(msgspec.Struct, frozen=True):
 
 def marked(rows: DataFrame, mark: Mark) -> DataFrame:
     """The same rows, with a mark."""
-    # In words: `isNotNull` of a Column is a name to the server, and may mean a function of the caller's.
-    return rows.where(sf.expr(f"'{mark.text}' is not null"))
+    return rows.where(sf.expr(_condition(mark)))
+
+
+def mark_of(condition: str) -> Mark | None:
+    """The mark that a condition of a plan is; None: it is somebody else's."""
+    found = marks_in(condition)
+    return found[0] if found and condition == _condition(found[0]) else None
+
+
+def _condition(mark: Mark) -> str:
+    """In words: `isNotNull` of a Column is a name to the server, and may mean a function of the caller's."""
+    return f"'{mark.text}' is not null"
 
 
 def marks_in(text: str) -> tuple[Mark, ...]:
