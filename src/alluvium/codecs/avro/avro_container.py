@@ -15,7 +15,7 @@ import io
 import json
 import secrets
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
@@ -104,7 +104,27 @@ _FOREIGN = (
 _BLOCK_RECORDS, _BLOCK_BYTES = 4096, 1 << 20
 
 
-def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]], codec: str = "zstandard") -> bytes:
+@dataclass(frozen=True, slots=True)
+class WriterSchema:
+    """A schema that is written by again and again, made ready once.
+
+    Attributes:
+        text: As headers have it.
+        compiled: As fastavro wants it.
+    """
+
+    text: bytes
+    compiled: Any
+
+    @staticmethod
+    def of(schema: Mapping[str, Any]) -> WriterSchema:
+        text = json.dumps(schema)
+        return WriterSchema(text.encode(), _compiled(text))
+
+
+def format_avro(
+    schema: Mapping[str, Any] | WriterSchema, records: Sequence[Mapping[str, Any]], codec: str = "zstandard"
+) -> bytes:
     """A container of records.
 
     Args:
@@ -120,6 +140,31 @@ def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
     return b"".join(container.parts)
 
 
+def joined_avro(schema: WriterSchema, containers: Iterable[tuple[str, bytes]], codec: str) -> bytes | None:
+    """A container with the records of several, none of which is decoded.
+
+    Args:
+        schema: That of each of them, and of the whole.
+        containers: Path and bytes of each, in order.
+        codec: As of `format_avro`.
+
+    Returns:
+        Its bytes; None: one of them was written by another schema.
+
+    Raises:
+        CorruptTable: One is cut off or malformed (`"damaged-file"`).
+        UnsupportedFeature: Its codec is unknown.
+    """
+    joined = AvroContainer(schema, codec)
+    for path, data in containers:
+        text, blocks = read_blocks(data, path)
+        if text != joined.schema_text:
+            return None
+        joined.add_blocks(blocks)
+    joined.close_block()
+    return b"".join(joined.parts)
+
+
 class AvroContainer:
     """A container in the making.
 
@@ -130,15 +175,19 @@ class AvroContainer:
     Attributes:
         parts: Its bytes so far, in pieces.
         size: How many they are.
+        schema_text: The schema as its header has it.
     """
 
-    def __init__(self, schema: Mapping[str, Any], codec: str = "zstandard") -> None:
-        text = json.dumps(schema)
-        self._schema, self._codec = _compiled(text), codec
+    def __init__(self, schema: Mapping[str, Any] | WriterSchema, codec: str = "zstandard") -> None:
+        known = schema if isinstance(schema, WriterSchema) else WriterSchema.of(schema)
+        self._schema, self._codec = known.compiled, codec
         self._sync = secrets.token_bytes(_SYNC)
-        header = {"avro.schema": text.encode(), "avro.codec": codec.encode()}
+        self.schema_text = known.text
+        header = {"avro.schema": self.schema_text, "avro.codec": codec.encode()}
         self.parts = [MAGIC, *_map(header), self._sync]
         self.size = sum(map(len, self.parts))
+        self._open: list[bytes] = []
+        self._count, self._bytes = 0, 0
 
     def add(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Appends records as blocks of their own."""
@@ -147,16 +196,29 @@ class AvroContainer:
             fastavro.schemaless_writer(out, self._schema, record)
             count += 1
             if count == _BLOCK_RECORDS or out.tell() >= _BLOCK_BYTES:
-                self._close_block(out.getvalue(), count)
+                self.add_blocks([(count, out.getvalue())])
                 out, count = io.BytesIO(), 0
         if count:
-            self._close_block(out.getvalue(), count)
+            self.add_blocks([(count, out.getvalue())])
+        self.close_block()
 
-    def _close_block(self, plain: bytes, count: int) -> None:
-        block = _compressed(plain, self._codec)
-        added = [_format_signed(count), _format_signed(len(block)), block, self._sync]
+    def add_blocks(self, blocks: Iterable[tuple[int, bytes]]) -> None:
+        """Appends encoded records, so many in so many bytes each, to the last block; a full one is closed first."""
+        for count, plain in blocks:
+            if self._count and (self._count + count > _BLOCK_RECORDS or self._bytes + len(plain) > _BLOCK_BYTES):
+                self.close_block()
+            self._open.append(plain)
+            self._count, self._bytes = self._count + count, self._bytes + len(plain)
+
+    def close_block(self) -> None:
+        """Writes the last block, if it has records."""
+        if not self._count:
+            return
+        block = _compressed(b"".join(self._open), self._codec)
+        added = [_format_signed(self._count), _format_signed(len(block)), block, self._sync]
         self.parts += added
         self.size += sum(map(len, added))
+        self._open, self._count, self._bytes = [], 0, 0
 
 
 def encode_record(schema: str, record: Mapping[str, Any]) -> bytes:

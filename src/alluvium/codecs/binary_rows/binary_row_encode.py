@@ -148,7 +148,7 @@ def _write_bytes(values: pa.Array, valid: npt.NDArray[np.bool_], slot: _Bytes, e
     content = np.frombuffer(buffer, np.uint8) if buffer is not None else np.zeros(0, np.uint8)
     starts, lengths = offsets[:-1], np.diff(offsets)
     near = valid & (lengths <= _NEAR)
-    for place in range(_NEAR):
+    for place in range(int(lengths[near].max(initial=0))):
         has = near & (lengths > place)
         slot[has, place] = content[starts[has] + place]
     slot[near, 7] = (0x80 | lengths[near]).astype(np.uint8)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -31,9 +32,14 @@ from alluvium.paimon.features.deletion_vectors import INDEX_TYPE as VECTORS
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
 from alluvium.paimon.files.hash_index import FOLDER as HASH_FOLDER
 from alluvium.paimon.files.hash_index import INDEX_TYPE as HASH
-from alluvium.paimon.files.manifest import live_entries, read_entries, read_index_manifest, read_manifest_list
+from alluvium.paimon.files.manifest import live_entries, load_manifest_list, read_entries, read_index_manifest
 from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_all_manifests, merge_manifests
-from alluvium.paimon.files.manifest_write import codec_of, format_index_manifest, format_manifest_list
+from alluvium.paimon.files.manifest_write import (
+    codec_of,
+    format_index_manifest,
+    format_manifest_list,
+    joined_manifest_lists,
+)
 from alluvium.paimon.files.partition_bounds import partition_entries
 from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.files.recent_lists import remember
@@ -74,7 +80,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     if not base.at.is_latest:
         # Else a listing has found it a moment ago: whoever comes between that and the put is an ordinary race.
         ensure_newest(base, number)
-    manifests = _manifests(base)
+    lists, manifests = _manifests(base)
     removed = removed_entries(base, draft.replaced)
     ensure_all_there(draft, base, removed)
     ensure_masked_there(draft, base)
@@ -84,7 +90,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     writer = ManifestWriter(base.schema)
     codec = codec_of(base.schema.options)
     merge = merge_all_manifests if draft.merges_manifests else merge_manifests
-    base_list = _formatted(merge(base.store, manifests, writer), codec)
+    base_list = _base_list(lists, manifests, merge(base.store, manifests, writer), codec)
     delta_list = _formatted(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
     told_list = None
     if draft.told is not None and draft.told.num_rows:
@@ -301,12 +307,24 @@ def _formatted(manifests: pa.Table, codec: str) -> bytes:
     return data
 
 
-def _manifests(base: Snapshot) -> pa.Table:
-    """The manifests (`MANIFESTS`) of a snapshot, oldest first."""
+def _base_list(lists: Sequence[tuple[str, bytes]], before: pa.Table, after: pa.Table, codec: str) -> bytes:
+    """The list of the manifests (`MANIFESTS`) that were there, be it that some were merged."""
+    joined = joined_manifest_lists(lists, codec) if after is before else None
+    if joined is None:
+        return _formatted(after, codec)
+    remember(joined, after)
+    return joined
+
+
+def _manifests(base: Snapshot) -> tuple[list[tuple[str, bytes]], pa.Table]:
+    """The manifest lists of a snapshot, name and bytes, and their manifests (`MANIFESTS`), oldest first."""
     if base.document is None:
-        return _NO_MANIFESTS
-    lists = (base.document.base_manifest_list, base.document.delta_manifest_list)
-    return pa.concat_tables([read_manifest_list(base.store, name) for name in lists])
+        return [], _NO_MANIFESTS
+    names = (base.document.base_manifest_list, base.document.delta_manifest_list)
+    found = [load_manifest_list(base.store, name) for name in names]
+    return [(name, data) for name, (data, _) in zip(names, found, strict=True)], pa.concat_tables(
+        [manifests for _, manifests in found]
+    )
 
 
 def _deletions(removed: pa.Table) -> pa.Table:

@@ -113,21 +113,18 @@ def value_stats(schema: TableSchema, footers: Sequence[FileFooter]) -> ValueStat
     dense = STATS_DENSE.get(schema.options)
     kept = [(f, m) for f, m in zip(schema.fields, modes, strict=True) if m.counts or not dense]
     count = len(footers)
-    lows, highs, types = [], [], []
+    ends, types = [], []
     nulls: list[list[int | None]] = []
     for column, mode in kept:
         kind = to_logical(column.type)
         # A slot all the same, for the row has as many as there are columns.
         kind = kind if _is_leaf(column) else t.BINARY
         if not mode.counts:
-            lows.append(pa.nulls(count, to_arrow(kind)))
-            highs.append(pa.nulls(count, to_arrow(kind)))
+            ends.append(pa.nulls(2 * count, to_arrow(kind)))
             nulls.append([None] * count)
         else:
             stats = [footer.columns.get((column.name,)) for footer in footers]
-            low, high = bounds_of(stats, kind, mode)
-            lows.append(low)
-            highs.append(high)
+            ends.append(bounds_of(stats, kind, mode))
             nulls.append([None if s is None else s.null_count for s in stats])
         types.append((kind, column.type.precision))
     names = None if len(kept) == len(schema.fields) else tuple(f.name for f, _ in kept)
@@ -135,13 +132,19 @@ def value_stats(schema: TableSchema, footers: Sequence[FileFooter]) -> ValueStat
     if not kept:
         empty = pa.repeat(pa.scalar(EMPTY_ROW, pa.binary()), count)
         return ValueStats(empty, empty, counted, names)
+    low, high = encoded_ends(ends, types)
+    return ValueStats(low, high, counted, names)
+
+
+def encoded_ends(ends: Sequence[pa.Array], types: Sequence[tuple[t.DataType, int]]) -> tuple[pa.Array, pa.Array]:
+    """Lower and upper bounds of some files as rows, out of those of each column as `bounds_of` gives them."""
     # Both at once: a call takes longer than the few rows of a commit.
-    ends = encode_rows([pa.concat_arrays(pair) for pair in zip(lows, highs, strict=True)], types)
-    return ValueStats(ends.slice(0, count), ends.slice(count), counted, names)
+    rows = encode_rows(ends, types)
+    return rows.slice(0, len(rows) // 2), rows.slice(len(rows) // 2)
 
 
-def bounds_of(stats: Sequence[ColumnStats | None], kind: t.DataType, mode: StatsMode) -> tuple[pa.Array, pa.Array]:
-    """Both bounds of a column in each file: either both are known or none is."""
+def bounds_of(stats: Sequence[ColumnStats | None], kind: t.DataType, mode: StatsMode) -> pa.Array:
+    """The lower bounds of a column in each file, and behind them the upper ones: either both are known or none is."""
     lows: list[Bound | None] = []
     highs: list[Bound | None] = []
     # Java compares neither texts of bytes.
@@ -154,7 +157,7 @@ def bounds_of(stats: Sequence[ColumnStats | None], kind: t.DataType, mode: Stats
             low = high = None
         lows.append(low)
         highs.append(high)
-    return values_of(lows, kind), values_of(highs, kind)
+    return values_of([*lows, *highs], kind)
 
 
 def _cut_above(text: str, length: int) -> str | None:

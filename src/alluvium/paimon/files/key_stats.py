@@ -13,7 +13,7 @@ import pyarrow as pa
 from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
 from alluvium.codecs.footers.parquet_footer import Bound, FileFooter, RunEnds
 from alluvium.errors import CorruptTable
-from alluvium.paimon.files.file_stats import KEY_MODE, bounds_of, values_of
+from alluvium.paimon.files.file_stats import KEY_MODE, bounds_of, encoded_ends, values_of
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
@@ -46,20 +46,19 @@ def key_entries(schema: TableSchema, footers: Sequence[FileFooter], sequence: st
     """
     keys = [f for name in schema.trimmed_primary_keys if (f := schema.find(name)) is not None]
     ends = [_ends(f) for f in footers]
-    lows, highs, nulls = [], [], []
+    bounds, nulls = [], []
     for column, name in zip(keys, stored_key_names(schema), strict=True):
         stats = [footer.columns.get((name,)) for footer in footers]
-        low, high = bounds_of(stats, to_logical(column.type), KEY_MODE)
-        lows.append(low)
-        highs.append(high)
+        bounds.append(bounds_of(stats, to_logical(column.type), KEY_MODE))
         nulls.append([None if s is None else s.null_count for s in stats])
     types = [(to_logical(f.type), f.type.precision) for f in keys]
+    low, high = encoded_ends(bounds, types)
     numbers = [footer.columns.get((sequence,)) for footer in footers]
     return {
         "min_key": _rows([e.first for e in ends], keys),
         "max_key": _rows([e.last for e in ends], keys),
-        "key_stats_min": encode_rows(lows, types),
-        "key_stats_max": encode_rows(highs, types),
+        "key_stats_min": low,
+        "key_stats_max": high,
         "key_stats_nulls": pa.array([list(row) for row in zip(*nulls, strict=True)], pa.list_(pa.int64())),
         "min_sequence_number": pa.array([_number(None if s is None else s.min) for s in numbers], pa.int64()),
         "max_sequence_number": pa.array([_number(None if s is None else s.max) for s in numbers], pa.int64()),

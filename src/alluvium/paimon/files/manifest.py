@@ -76,13 +76,18 @@ def _path(name: str, known: Mapping[str, tuple[str, ...]], prefix: tuple[str, ..
 
 def read_manifest_list(store: Store, name: str) -> pa.Table:
     """The manifests (`MANIFESTS`) of a list."""
+    return load_manifest_list(store, name)[1]
+
+
+def load_manifest_list(store: Store, name: str) -> tuple[bytes, pa.Table]:
+    """The bytes of a list, and its manifests (`MANIFESTS`)."""
     place = f"manifest/{name}"
     data = _load(store, place)
     found = recall(data)
     if found is None:
         found = _parsed(data, place, MANIFESTS, lambda column: _path(column, _MANIFEST_PATHS, ()))
         remember(data, found)
-    return found
+    return data, found
 
 
 def read_manifest(store: Store, name: str) -> pa.Table:
@@ -92,8 +97,12 @@ def read_manifest(store: Store, name: str) -> pa.Table:
 
 def read_manifests(store: Store, names: Sequence[str]) -> pa.Table:
     """The entries (`ENTRIES`) of several manifests, in order."""
-    files = map_parallel(lambda name: (f"manifest/{name}", _load(store, f"manifest/{name}")), names)
-    return pa.concat_tables([ENTRIES.empty_table(), *_decoded(files, ENTRIES)])
+    return pa.concat_tables([ENTRIES.empty_table(), *_decoded(load_manifests(store, names), ENTRIES)])
+
+
+def load_manifests(store: Store, names: Sequence[str]) -> list[tuple[str, bytes]]:
+    """Path and bytes of some manifests, in order."""
+    return map_parallel(lambda name: (f"manifest/{name}", _load(store, f"manifest/{name}")), names)
 
 
 def scan_manifest(store: Store, name: str) -> pa.Table:
@@ -130,8 +139,7 @@ def _entries(store: Store, lists: Iterable[str], wanted: pa.Schema) -> pa.Table:
     names: list[str] = []
     for one in lists:
         names += read_manifest_list(store, one)["file_name"].to_pylist()
-    files = map_parallel(lambda name: (f"manifest/{name}", _load(store, f"manifest/{name}")), names)
-    return pa.concat_tables([wanted.empty_table(), *_decoded(files, wanted)])
+    return pa.concat_tables([wanted.empty_table(), *_decoded(load_manifests(store, names), wanted)])
 
 
 def _decoded(files: Sequence[tuple[str, bytes]], wanted: pa.Schema) -> Iterator[pa.Table]:

@@ -14,8 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import UnsupportedFeature
-from alluvium.paimon.files.manifest import read_manifests
-from alluvium.paimon.files.manifest_write import codec_of, describe_manifest, format_manifest
+from alluvium.paimon.files.manifest import load_manifests, read_manifests
+from alluvium.paimon.files.manifest_write import (
+    codec_of,
+    describe_joined,
+    describe_manifest,
+    format_manifest,
+    joined_manifests,
+)
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import MANIFEST_MERGE_MIN_COUNT, MANIFEST_TARGET_SIZE
 from alluvium.paimon.terms.spec import MANIFESTS
@@ -40,9 +46,13 @@ class ManifestWriter:
     parts: list[tuple[str, bytes]] = field(default_factory=list)
     _id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
+    def next_name(self, kind: str) -> str:
+        """What the file that is added next will be called: `<kind>-<uuid>-<n>`."""
+        return f"{kind}-{self._id}-{len(self.parts)}"
+
     def add(self, kind: str, data: bytes) -> str:
-        """A file `manifest/<kind>-<uuid>-<n>`; its name."""
-        name = f"{kind}-{self._id}-{len(self.parts)}"
+        """A file below `manifest/`; its name."""
+        name = self.next_name(kind)
         self.parts.append((f"manifest/{name}", data))
         return name
 
@@ -73,6 +83,9 @@ def merge_manifests(store: Store, manifests: pa.Table, writer: ManifestWriter) -
         store: The table's objects.
         manifests: In order: what a later one deletes, an earlier one has added.
         writer: Takes the new ones.
+
+    Returns:
+        The manifests; the same table where there is nothing to merge.
     """
     options = writer.schema.options
     target, least = MANIFEST_TARGET_SIZE.get(options), MANIFEST_MERGE_MIN_COUNT.get(options)
@@ -89,6 +102,8 @@ def merge_manifests(store: Store, manifests: pa.Table, writer: ManifestWriter) -
             merged.append(_merge(store, manifests.slice(begin, index + 1 - begin), writer))
             begin, size = index + 1, 0
     rest = manifests.slice(begin)
+    if not merged and rest.num_rows < least:
+        return manifests
     merged.append(_merge(store, rest, writer) if rest.num_rows >= least else rest)
     return pa.concat_tables(merged)
 
@@ -105,9 +120,12 @@ def merge_all_manifests(store: Store, manifests: pa.Table, writer: ManifestWrite
 def _merge(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Table:
     if manifests.num_rows < 2:
         return manifests
-    names = manifests["file_name"].to_pylist()
     before = len(writer.parts)
     try:
+        joined = _joined(store, manifests, writer)
+        if joined is not None:
+            return joined
+        names = manifests["file_name"].to_pylist()
         return writer.add_entries(remaining_entries(read_manifests(store, names)))
     except UnsupportedFeature as error:
         if error.code != "unknown-manifest-field":
@@ -116,6 +134,23 @@ def _merge(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Tabl
         log.debug("manifests are left as they are: %s", error)
         del writer.parts[before:]
         return manifests
+
+
+def _joined(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Table | None:
+    """The line of one manifest with the entries of those that only add files, none of which is decoded; None: that is
+    not enough to know.
+    """
+    options = writer.schema.options
+    codec, target = codec_of(options), MANIFEST_TARGET_SIZE.get(options)
+    if pc.any(pc.greater(manifests["num_deleted_files"], 0)).as_py():
+        return None
+    data = joined_manifests(load_manifests(store, manifests["file_name"].to_pylist()), codec)
+    if data is None or len(data) > target:
+        return None
+    line = describe_joined(writer.next_name("manifest"), len(data), manifests, writer.schema)
+    if line is not None:
+        writer.add("manifest", data)
+    return line
 
 
 def remaining_entries(entries: pa.Table) -> pa.Table:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.avro.avro_container import format_avro
+from alluvium.codecs.avro.avro_container import WriterSchema, format_avro, joined_avro
 from alluvium.codecs.binary_rows.binary_row import decode_rows
 from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
 from alluvium.paimon.files.unknown_fields import extended, unpack_into
@@ -20,6 +20,7 @@ from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import MANIFEST_COMPRESSION
 from alluvium.paimon.terms.spec import MANIFESTS
+from alluvium.schema.types import DataType
 
 #: The row without fields: no partition, no key.
 EMPTY_ROW = bytes(12)
@@ -93,6 +94,8 @@ _INDEX = _named(
     })["fields"]}
 )  # fmt: skip
 
+_ENTRY_SCHEMA, _LIST_SCHEMA, _INDEX_SCHEMA = map(WriterSchema.of, (_ENTRY, _LIST, _INDEX))
+
 
 def codec_of(options: Mapping[str, str]) -> str:
     """How manifests are compressed (`manifest.compression`), as Avro calls it."""
@@ -104,11 +107,13 @@ def format_manifest(entries: pa.Table, codec: str) -> bytes:
     columns = [entries[name].to_pylist() for name in _WHAT_ENTRIES_SAY]
     times = entries["creation_time"].cast(pa.int64()).to_pylist()
     records = [_entry_record(values, time) for *values, time in zip(*columns, times, strict=True)]
-    return format_avro(_with_others(_ENTRY, records, entries), records, codec)
+    return format_avro(_with_others(_ENTRY, records, entries) or _ENTRY_SCHEMA, records, codec)
 
 
-def _with_others(schema: Mapping[str, Any], records: Sequence[_Node], rows: pa.Table) -> Mapping[str, Any]:
-    """The schema of records to which the fields that we do not know are added, each to its own."""
+def _with_others(schema: Mapping[str, Any], records: Sequence[_Node], rows: pa.Table) -> Mapping[str, Any] | None:
+    """The schema with the fields that we do not know, added to the records that have them; None: no record has any."""
+    if rows["others_type"].null_count == rows.num_rows:
+        return None
     kinds = rows["others_type"].to_pylist()
     for record, data, kind in zip(records, rows["others"].to_pylist(), kinds, strict=True):
         unpack_into(record, data, kind)
@@ -142,13 +147,19 @@ def _entry_record(values: Sequence[Any], time: int | None) -> _Node:
 
 def format_manifest_list(manifests: pa.Table, codec: str) -> bytes:
     """A list of manifests (`MANIFESTS`)."""
+    columns = [manifests[name].to_pylist() for name in (*_PARTITION_STATS, *_WHAT_LISTS_SAY)]
     records = []
-    for row in manifests.drop_columns(list(_OTHERS)).to_pylist():
-        low, high, nulls = (row.pop(f"partition_{end}") for end in ("min", "max", "nulls"))
+    for low, high, nulls, *values in zip(*columns, strict=True):
         stats = {"_MIN_VALUES": low or EMPTY_ROW, "_MAX_VALUES": high or EMPTY_ROW, "_NULL_COUNTS": nulls}
-        said = {f"_{name.upper()}": value for name, value in row.items()}
-        records.append({"_VERSION": _VERSION, "_PARTITION_STATS": stats, **said})
-    return format_avro(_with_others(_LIST, records, manifests), records, codec)
+        said = zip(_LIST_NAMES, values, strict=True)
+        records.append({"_VERSION": _VERSION, "_PARTITION_STATS": stats, **dict(said)})
+    return format_avro(_with_others(_LIST, records, manifests) or _LIST_SCHEMA, records, codec)
+
+
+_LINE = pa.struct(list(MANIFESTS))
+_PARTITION_STATS = ("partition_min", "partition_max", "partition_nulls")
+_WHAT_LISTS_SAY = tuple(name for name in MANIFESTS.names if name not in (*_PARTITION_STATS, *_OTHERS))
+_LIST_NAMES = tuple(f"_{name.upper()}" for name in _WHAT_LISTS_SAY)
 
 
 def format_index_manifest(entries: pa.Table, codec: str) -> bytes:
@@ -157,7 +168,7 @@ def format_index_manifest(entries: pa.Table, codec: str) -> bytes:
         {"_VERSION": _INDEX_VERSION, **{_INDEX_NAMES.get(n, f"_{n.upper()}"): value for n, value in row.items()}}
         for row in entries.drop_columns(list(_OTHERS)).to_pylist()
     ]
-    return format_avro(_with_others(_INDEX, records, entries), records, codec)
+    return format_avro(_with_others(_INDEX, records, entries) or _INDEX_SCHEMA, records, codec)
 
 
 _INDEX_NAMES = {"ranges": "_DELETIONS_VECTORS_RANGES"}
@@ -178,7 +189,51 @@ def describe_manifest(name: str, size: int, entries: pa.Table, schema: TableSche
     if entries["first_row_id"].null_count == 0:
         last = pc.subtract(pc.add(entries["first_row_id"], entries["row_count"]), 1)
         row |= {"min_row_id": pc.min(entries["first_row_id"]).as_py(), "max_row_id": pc.max(last).as_py()}
-    return pa.Table.from_pylist([row], schema=MANIFESTS)
+    return _line(row)
+
+
+def joined_manifests(manifests: Sequence[tuple[str, bytes]], codec: str) -> bytes | None:
+    """A manifest with the entries of several (path and bytes), in order; None: not all of them are as we write them."""
+    return joined_avro(_ENTRY_SCHEMA, manifests, codec)
+
+
+def joined_manifest_lists(lists: Sequence[tuple[str, bytes]], codec: str) -> bytes | None:
+    """A list of the manifests of several lists, likewise."""
+    return joined_avro(_LIST_SCHEMA, lists, codec)
+
+
+def describe_joined(name: str, size: int, manifests: pa.Table, schema: TableSchema) -> pa.Table | None:
+    """The line (`MANIFESTS`) of a manifest that holds the entries of several (`MANIFESTS`); None: their lines do not
+    tell all that it says.
+    """
+    told = manifests.select(["min_bucket", "max_bucket", "min_level", "max_level"])
+    if any(column.null_count for column in told.columns):
+        return None
+    ends = {column: _end(manifests, column) for column in told.column_names}
+    if not manifests["min_row_id"].null_count and not manifests["max_row_id"].null_count:
+        ends |= {column: _end(manifests, column) for column in ("min_row_id", "max_row_id")}
+    low, high = EMPTY_ROW, EMPTY_ROW
+    if schema.partition_keys:
+        ends_of = pa.concat_arrays([manifests[f"partition_{end}"].combine_chunks() for end in ("min", "max")])
+        low, high = _bounds(decode_rows(ends_of, _partition_types(schema)), schema)
+    nulls = manifests["partition_nulls"].to_pylist()
+    row = {
+        "file_name": name, "file_size": size, "num_added_files": pc.sum(manifests["num_added_files"]).as_py(),
+        "num_deleted_files": pc.sum(manifests["num_deleted_files"]).as_py(), "schema_id": schema.id,
+        "partition_min": low, "partition_max": high,
+        "partition_nulls": [sum(column) for column in zip(*nulls, strict=True)], **ends,
+    }  # fmt: skip
+    return _line(row)
+
+
+def _line(row: _Node) -> pa.Table:
+    # As one value of a struct: an array a column takes several times as long.
+    return pa.Table.from_struct_array(pa.array([row], _LINE))
+
+
+def _end(manifests: pa.Table, column: str) -> int:
+    end = pc.min(manifests[column]) if column.startswith("min_") else pc.max(manifests[column])
+    return int(end.as_py())
 
 
 def _partition_stats(entries: pa.Table, schema: TableSchema) -> tuple[bytes, bytes, list[int]]:
@@ -186,15 +241,21 @@ def _partition_stats(entries: pa.Table, schema: TableSchema) -> tuple[bytes, byt
     if not schema.partition_keys:
         return EMPTY_ROW, EMPTY_ROW, []
     encoded = entries["partition"].combine_chunks().dictionary_encode()
+    columns = decode_rows(encoded.dictionary, _partition_types(schema))
+    nulls = [values.is_null().take(encoded.indices).true_count for values in columns]
+    return *_bounds(columns, schema), nulls
+
+
+def _partition_types(schema: TableSchema) -> list[tuple[DataType, int]]:
     fields = [f for name in schema.partition_keys if (f := schema.find(name)) is not None]
-    types = [(to_logical(f.type), f.type.precision) for f in fields]
-    lows, highs, nulls = [], [], []
-    for values in decode_rows(encoded.dictionary, types):
-        low, high = _ends(values)
-        lows.append(pa.repeat(low, 1))
-        highs.append(pa.repeat(high, 1))
-        nulls.append(values.is_null().take(encoded.indices).true_count)
-    return encode_rows(lows, types)[0].as_py(), encode_rows(highs, types)[0].as_py(), nulls
+    return [(to_logical(f.type), f.type.precision) for f in fields]
+
+
+def _bounds(columns: Sequence[pa.Array], schema: TableSchema) -> tuple[bytes, bytes]:
+    """The least and the greatest of the values of each partition key, as rows."""
+    types, ends = _partition_types(schema), [_ends(values) for values in columns]
+    low, high = (encode_rows([pa.repeat(pair[place], 1) for pair in ends], types)[0].as_py() for place in (0, 1))
+    return low, high
 
 
 def _ends(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:

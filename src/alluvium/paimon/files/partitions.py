@@ -15,6 +15,7 @@ from alluvium.codecs.binary_rows.binary_row import decode_rows
 from alluvium.codecs.temporal_text import format_date, format_instant
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.paimon.casts.numbers import each
+from alluvium.paimon.files.manifest_write import EMPTY_ROW
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
@@ -29,6 +30,11 @@ _JAVA_BLANKS = (
     "\u2028\u2029\u205f\u3000"
 )
 _TO_ESCAPE = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{}\\[\\]^]")
+
+
+#: The only partition of a table without keys: a row of no fields, which is the same at each commit.
+_UNPARTITIONED = pa.array([EMPTY_ROW], pa.binary())
+_NO_VALUES, _NO_DIRECTORIES = pa.table({"_": pa.nulls(1)}), pa.array([""], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ def partitions_of(entries: pa.Table, schema: TableSchema) -> Partitions:
     """
     encoded = entries["partition"].combine_chunks().dictionary_encode()
     rows = encoded.dictionary
+    if not schema.partition_keys and rows.equals(_UNPARTITIONED):
+        return Partitions(_NO_VALUES, encoded.indices, _NO_DIRECTORIES)
     fields = [_field(schema, name) for name in schema.partition_keys]
     columns = decode_rows(rows, [(to_logical(f.type), f.type.precision) for f in fields])
     names = list(schema.partition_keys)

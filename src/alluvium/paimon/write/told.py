@@ -15,6 +15,8 @@ from alluvium.plan.write import LOG_COLUMN
 def apart(new: NewFiles) -> tuple[NewFiles, NewFiles]:
     """What a job has left: files of rows, and those that tell how rows changed."""
     tells = pc.match_substring(new.table["path"], f"/{LOG_COLUMN}=1/").to_pylist()
+    if not any(tells):
+        return new, NewFiles(new.table.slice(0, 0), ())
     parts = []
     for flag in (False, True):
         kept = [place for place, found in enumerate(tells) if found is flag]

@@ -303,45 +303,52 @@ def added_entries(
     count, waits = written.num_rows, is_postponed(schema) and written["bucket"].null_count > 0
     stats = value_stats(as_waiting(schema) if waits else schema, footers)
     rows = written["num_rows"].combine_chunks()
-    empty = pa.repeat(pa.scalar(EMPTY_ROW, pa.binary()), count)
-    bucket_count = BUCKET.get(schema.options)
     job = uuid.uuid4()
     prefix = data_prefix(schema) if name_prefix is None else name_prefix
     ending = FILE_FORMAT.get(schema.options)
-    now = dt.datetime.now()
-    columns: Mapping[str, pa.Array] = {
-        "kind": pa.repeat(pa.scalar(0, pa.int8()), count),
+    columns: dict[str, pa.Array] = {
         "partition": partition_rows(schema, written),
         # "Bucket dir is `bucket-0` also for unaware append tables"
         "bucket": written["bucket"].combine_chunks().fill_null(POSTPONE_BUCKET if waits else 0),
-        "total_buckets": pa.repeat(pa.scalar(bucket_count, pa.int32()), count),
         "file_name": pa.array([f"{prefix}{job}-{number}.{ending}" for number in range(count)], pa.string()),
         "file_size": written["size"].combine_chunks(),
         "row_count": rows,
-        # "Append writer: min/max key empty rows, key stats empty, level 0"
-        **dict.fromkeys(("min_key", "max_key", "key_stats_min", "key_stats_max"), empty),
-        "key_stats_nulls": pa.array([[]] * count, ENTRIES.field("key_stats_nulls").type),
         "stats_min": stats.low,
         "stats_max": stats.high,
         "stats_nulls": stats.nulls,
-        "min_sequence_number": pa.repeat(pa.scalar(0, pa.int64()), count),
         "max_sequence_number": pa.compute.subtract(rows, 1),
-        "schema_id": pa.repeat(pa.scalar(schema.id, pa.int64()), count),
-        "level": pa.repeat(pa.scalar(0, pa.int32()), count),
-        "extra_files": pa.array([[]] * count, ENTRIES.field("extra_files").type),
-        # "timestamp-millis (local wall clock of the writer)"
-        "creation_time": pa.repeat(pa.scalar(now, pa.timestamp("us")).cast(pa.timestamp("ms"), safe=False), count),
-        "delete_row_count": pa.repeat(pa.scalar(0, pa.int64()), count),
-        "file_source": pa.repeat(pa.scalar(_APPENDED, pa.int8()), count),
-        "value_stats_cols": pa.array(
-            [None if stats.columns is None else list(stats.columns)] * count,
-            ENTRIES.field("value_stats_cols").type,
-        ),
     }
     if schema.primary_keys and count:
-        columns = {**columns, **key_entries(schema, footers, SEQUENCE)}
-    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in ENTRIES]
+        columns |= key_entries(schema, footers, SEQUENCE)
+    now = dt.datetime.now()
+    alike = {
+        **_ALIKE,
+        "schema_id": schema.id,
+        "total_buckets": BUCKET.get(schema.options),
+        # "timestamp-millis (local wall clock of the writer)"
+        "creation_time": now.replace(microsecond=now.microsecond // 1000 * 1000),
+        "value_stats_cols": stats.columns,
+    }
+    others = [f for f in ENTRIES if f.name not in columns]
+    # As one value of a struct: an array a column takes several times as long.
+    line = pa.RecordBatch.from_struct_array(pa.array([alike], pa.struct(others)))
+    lines = line.take(pa.repeat(pa.scalar(0, pa.int64()), count))
+    arrays = [columns[f.name].cast(f.type) if f.name in columns else lines.column(f.name) for f in ENTRIES]
     return pa.Table.from_arrays(arrays, schema=ENTRIES)
+
+
+#: What the entries of all files that a job writes say, but for those with keys; nothing of the rest.
+_ALIKE: Mapping[str, object] = {
+    "kind": 0,
+    # "Append writer: min/max key empty rows, key stats empty, level 0"
+    **dict.fromkeys(("min_key", "max_key", "key_stats_min", "key_stats_max"), EMPTY_ROW),
+    "key_stats_nulls": [],
+    "min_sequence_number": 0,
+    "level": 0,
+    "extra_files": [],
+    "delete_row_count": 0,
+    "file_source": _APPENDED,
+}
 
 
 def partition_rows(schema: TableSchema, written: pa.Table) -> pa.Array:
