@@ -55,10 +55,11 @@ def test_rows_by_python_workers(connect, url: str):
     assert alluvium.read(connect, url, lane="python").schema == alluvium.read(connect, url).schema
 
 
+@pytest.mark.parametrize("mapping", ["none", "name", "id"])
 @pytest.mark.parametrize("lane", ["connect", "python"])
-def test_rows_that_were_there_before_a_column(connect, lane: str, tmp_path: Path):
+def test_rows_that_were_there_before_a_column(connect, lane: str, mapping: str, tmp_path: Path):
     """The server's reader knows what the schema says of them; so do the workers."""
-    path = str(with_past(tmp_path / "t"))
+    path = str(with_past(tmp_path / "t", mapping))
     assert rows(alluvium.read(connect, path, lane=lane)) == WITH_PAST
     assert rows(alluvium.read(connect, path, lane=lane).where("x = 7").select("id")) == [(0,), (1,), (2,)]
 

@@ -10,11 +10,12 @@ import pyarrow as pa
 import alluvium
 
 
-def with_past(path: Path) -> Path:
-    """A table whose first file has no column `x`, of which its metadata says what such rows have (as delta-spark writes
+def with_past(path: Path, mapping: str = "none") -> Path:
+    """A table, its columns mapped so or not, whose first file has no column `x`, of which its metadata says what such rows have (as delta-spark writes
     it down that appends rows of a catalog's table with `mergeSchema`).
     """
-    alluvium.write(pa.table({"id": [0, 1]}), path)
+    mapped = {} if mapping == "none" else {"delta.columnMapping.mode": mapping}
+    alluvium.write(pa.table({"id": [0, 1]}), path, **mapped)
     alluvium.write(
         pa.table({"id": [2, 3], "x": pa.array([7, None], pa.int64())}), path, mode="append", mergeSchema="true"
     )
@@ -23,7 +24,7 @@ def with_past(path: Path) -> Path:
     for action in actions:
         if "metaData" in action:
             schema = json.loads(action["metaData"]["schemaString"])
-            schema["fields"][1]["metadata"] = {"EXISTS_DEFAULT": "7"}
+            schema["fields"][1]["metadata"] |= {"EXISTS_DEFAULT": "7"}
             action["metaData"]["schemaString"] = json.dumps(schema)
     log.write_text("\n".join(map(json.dumps, actions)))
     for crc in log.parent.glob("*.crc"):

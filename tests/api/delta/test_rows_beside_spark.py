@@ -58,9 +58,10 @@ def test_both_do_the_same(spark: SparkSession, begun: Path, tmp_path: Path, verb
     assert kept_ids(urls[0], kind) == kept_ids(urls[1], kind)
 
 
-def test_rows_that_were_there_before_a_column(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mapping", ["none", "name", "id"])
+def test_rows_that_were_there_before_a_column(spark: SparkSession, tmp_path: Path, mapping: str) -> None:
     """Spark's reader knows what the schema says of them."""
-    path = str(with_past(tmp_path / "t"))
+    path = str(with_past(tmp_path / "t", mapping))
     assert sorted(tuple(row) for row in alluvium.read(spark, path).collect()) == WITH_PAST
     DeltaTable.forPath(spark, path).delete("x is null")
     assert sorted(row.id for row in alluvium.read(spark, path).where("x = 7").collect()) == [0, 1, 2]

@@ -48,8 +48,9 @@ def test_what_spark_alone_knows_is_refused(text: str) -> None:
     assert (caught.value.code, caught.value.column) == ("needs-spark", "x")
 
 
-def test_a_table_whose_older_rows_have_a_value(tmp_path: Path) -> None:
-    path = with_past(tmp_path / "t")
+@pytest.mark.parametrize("mapping", ["none", "name", "id"])
+def test_a_table_whose_older_rows_have_a_value(tmp_path: Path, mapping: str) -> None:
+    path = with_past(tmp_path / "t", mapping)
     table = alluvium.open(path)
     assert sorted(tuple(row.values()) for row in table.to_arrow().to_pylist()) == WITH_PAST
     assert sorted(table.to_arrow(where="x = 7")["id"].to_pylist()) == [0, 1, 2]

@@ -32,7 +32,7 @@ class ScanContext:
         time_zone: In which values without a zone are read.
         open_store: From a URL to its store, for files that lie outside the table.
         metadata_columns: Columns asked for by name that are not of the table's schema.
-        version: The table's version, for errors.
+        version: The table's version, whose live files these are; None: they are of several versions.
     """
 
     config: TableConfig

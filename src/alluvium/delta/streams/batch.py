@@ -53,7 +53,7 @@ class BatchFiles:
             chosen = Selection(self.files, repeated(False, self.files.num_rows))
             if where is not None:
                 chosen = select_among(self.files, where, s.config, s.time_zone, s.statistics)
-            return plan_files(s, chosen.files, skipped=chosen.skipped)
+            return plan_files(s, chosen.files, skipped=chosen.skipped, are_live=False)
 
 
 @dataclass(frozen=True, slots=True)

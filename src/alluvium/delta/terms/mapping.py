@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from alluvium.delta.terms.spec import Metadata, Protocol
 from alluvium.errors import CorruptTable, UnsupportedFeature
-from alluvium.plan.scan import FIELD_ID
+from alluvium.plan.scan import BEFORE, FIELD_ID
 from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct
 from alluvium.schema.walk import fields_within
 
@@ -67,7 +67,7 @@ def _is_supported(protocol: Protocol) -> bool:
 def physical_schema(schema: Struct, mode: MappingMode) -> Struct:
     """The schema under the names that the data files have, of the same shape; the schema itself in mode `none`.
 
-    Fields carry no metadata but, in mode `id`, the `FIELD_ID` by which files are to be searched.
+    Fields carry no metadata but what reading files takes: `BEFORE` and, in mode `id`, the `FIELD_ID` to search them by.
 
     Raises:
         CorruptTable: A column without a physical name (or id, in mode `id`), or two columns with the same.
@@ -94,7 +94,7 @@ def _physical_field(f: Field, mode: MappingMode, path: Path) -> Field:
     name = f.metadata.get(PHYSICAL_NAME)
     if not isinstance(name, str) or not name:
         raise _corrupt(f"the column has no {PHYSICAL_NAME}", path)
-    metadata: dict[str, JsonValue] = {}
+    metadata: dict[str, JsonValue] = {BEFORE: f.metadata[BEFORE]} if BEFORE in f.metadata else {}
     if mode == "id":
         column_id = f.metadata.get(COLUMN_ID)
         # "every column - nested or leaf - is assigned [...] a unique 32-bit integer as an id"

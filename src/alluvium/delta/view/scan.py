@@ -156,8 +156,16 @@ def plan_files(
     chosen: pa.Table,
     metadata_columns: tuple[str, ...] = (),
     skipped: tuple[tuple[str, int], ...] = (),
+    *,
+    are_live: bool = True,
 ) -> ScanPlan:
-    """How to read the rows of some live files of a snapshot (`FILES`); other arguments as in `plan_scan`."""
+    """How to read the rows of some files (`FILES`); other arguments as in `plan_scan`.
+
+    Args:
+        snapshot: By whose schema.
+        chosen: The files.
+        are_live: Whether they are the snapshot's own, and not those of several versions.
+    """
     config = snapshot.config
     output = tuple(
         OutputColumn(
@@ -184,7 +192,7 @@ def plan_files(
         snapshot.time_zone,
         snapshot.open_store,
         metadata_columns,
-        snapshot.version,
+        snapshot.version if are_live else None,
     )
     for edit in SCAN_PASSES:
         plan = edit(plan, context)

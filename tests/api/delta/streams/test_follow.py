@@ -12,6 +12,7 @@ from faulty_store import FaultyStore
 from plain_writer import commit_rows, open_target
 
 import alluvium
+from alluvium import DeltaTable
 from alluvium.api.delta.streams.follow import follow_table
 from alluvium.api.delta.table import Table
 from alluvium.delta.log.names import commit_path
@@ -148,3 +149,19 @@ def test_what_is_no_wait(tmp_path: Path, wait_s: object) -> None:
     with pytest.raises(InvalidRequest) as caught:
         opened(tmp_path).follow(wait_s=wait_s)  # type: ignore[arg-type]
     assert caught.value.code == "invalid-wait"
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_vectors_that_the_table_got_or_gave_up_later(tmp_path: Path, is_running: bool) -> None:
+    """Files of several versions are read whatever features the version has that the reader knows of."""
+    append(tmp_path, 1, 2, 3)
+    seen = opened(tmp_path).follow(0, wait_s=0.01, ignoreChanges=True)
+    assert is_running is False or next(seen)[1].num_rows == 3
+    alluvium.alter(str(tmp_path)).set_properties({"delta.enableDeletionVectors": "true"})
+    DeltaTable.forPath(str(tmp_path)).delete("id = 1")
+    if not is_running:
+        DeltaTable.forPath(str(tmp_path)).delete()
+        alluvium.alter(str(tmp_path)).drop_feature("deletionVectors")
+        seen = opened(tmp_path).follow(0, wait_s=0.01, ignoreChanges=True)
+        assert next(seen)[1].num_rows == 3
+    assert sorted(next(seen)[1]["id"].to_pylist()) == [2, 3]

@@ -147,7 +147,8 @@ def mask_rows(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     listed = masked_files(context.files)
     if not listed.num_rows:
         return plan
-    ensure_sound_vectors(context.files, context.config.protocol, context.store.url, context.version)
+    protocol = None if context.version is None else context.config.protocol
+    ensure_sound_vectors(context.files, protocol, context.store.url, context.version)
     file_paths = paths.decode_uri_paths(listed["path"].combine_chunks())
     source = DeletionVectors(file_paths, listed, context.store, context.open_store, context.version)
     parts = tuple(part for whole in plan.parts for part in _split(whole, source))
@@ -162,7 +163,7 @@ def masked_files(files: pa.Table) -> pa.Table:
     return files.filter(has_vector(vectors_of(files)))
 
 
-def ensure_sound_vectors(files: pa.Table, protocol: Protocol, url: str, version: int | None) -> None:
+def ensure_sound_vectors(files: pa.Table, protocol: Protocol | None, url: str, version: int | None) -> None:
     """Refuses vectors of which nobody can say what they delete.
 
     A file and its vector are one logical file, and of several of one file its path does not tell which is which. And
@@ -170,7 +171,7 @@ def ensure_sound_vectors(files: pa.Table, protocol: Protocol, url: str, version:
 
     Args:
         files: Live files (`FILES`).
-        protocol: Of their version.
+        protocol: Of their version; None: they are of several, whose protocols may differ.
         url: Of the table, for errors.
         version: As `url`.
 
@@ -181,7 +182,7 @@ def ensure_sound_vectors(files: pa.Table, protocol: Protocol, url: str, version:
     masked = masked_files(files)
     if not masked.num_rows:
         return
-    if not _is_listed(protocol):
+    if protocol is not None and not _is_listed(protocol):
         raise CorruptTable(
             f"{masked['path'][0].as_py()} has a deletion vector, and the table does not have the feature of them",
             code="unsupported-deletion-vector",
