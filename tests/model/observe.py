@@ -119,7 +119,9 @@ class Observer:
             bound.after = replace(before, properties=told)
         ensure(low <= new - old <= high, f"{bound.call['verb']} made {new - old} commits, not {low} to {high}")
         if new > old:
-            world.versions |= {v: replace(before, rows=bound.after.rows) for v in range(old + 1, new)}
+            # A feature is switched off by the first of the commits that drop it.
+            between = bound.after if bound.syncs else replace(before, rows=bound.after.rows)
+            world.versions |= dict.fromkeys(range(old + 1, new), between)
             world.versions[new] = bound.after
             world.newest = new
         if bound.vacuums:

@@ -31,8 +31,6 @@ class JavaEngine(ReferenceEngine):
 
     #: A writer of buckets compacts by itself, which is a snapshot of its own behind the rows'.
     compacts_too = True
-    #: Verbs behind which the newest snapshot has the columns of the one before it.
-    keeps_schema = frozenset({"compact_manifests"})
 
     def __init__(self) -> None:
         super().__init__("java", JAVA_VERBS, ())

@@ -9,6 +9,7 @@ from paimon_rows import append, open_target
 
 import alluvium
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.schema import SchemaChange
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 
@@ -45,3 +46,17 @@ def test_an_emptied_table_has_none(tmp_path: Path) -> None:
     assert table.compact_manifests().attempts == 1
     assert alluvium.open(table.url).system("manifests").num_rows == 0
     assert table.compact_manifests().attempts == 0
+
+
+def test_a_state_keeps_its_columns(tmp_path: Path) -> None:
+    """As in Java: a snapshot that only has other manifests shows what the one before it showed."""
+    table = PaimonTable.create(str(tmp_path / "t"), pa.schema([("k", pa.int32())]))
+    store = open_store(table.url)
+    for k in range(3):
+        append(open_target(store), [{"k": k}])
+    table.alter([SchemaChange.add_column("v", "STRING")])
+    done = table.compact_manifests()
+    assert done.version == 4
+    assert [row["schema_id"] for row in alluvium.open(table.url).system("snapshots").to_pylist()] == [0, 0, 0, 0]
+    assert alluvium.open(table.url, version=4).to_arrow().column_names == ["k"]
+    assert alluvium.open(table.url).to_arrow().column_names == ["k", "v"]

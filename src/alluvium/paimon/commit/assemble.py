@@ -139,9 +139,12 @@ def _numbered_entries(draft: Draft, base: Snapshot, manifests: pa.Table, removed
 
 
 def _schema_id(draft: Draft, base: Snapshot) -> int:
-    """The newest, but for a state that is there again: travelling to it shows what it showed."""
-    restored = None if draft.restored is None else draft.restored.document
-    return base.schema.id if restored is None else restored.schema_id
+    """The newest, but for a state that is there again, or is told in fewer manifests: travelling to it shows what it
+    showed.
+    """
+    again = base if draft.merges_manifests else draft.restored
+    document = None if again is None else again.document
+    return base.schema.id if document is None else document.schema_id
 
 
 def _watermark(draft: Draft, before: SnapshotDocument | None) -> int | None:
