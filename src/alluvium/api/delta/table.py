@@ -6,12 +6,12 @@ import datetime as dt
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import pyarrow as pa
 
 from alluvium.api.delta.answers import Bounds, column_bounds, count_rows
-from alluvium.api.delta.streams.follow import follow_table
 from alluvium.api.delta.told.metadata import AskedMetadata, asked_metadata
 from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
@@ -19,10 +19,8 @@ from alluvium.api.lazy.rows import LazyRows
 from alluvium.api.options import parse_bound
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variants.variant_text import show_variants
-from alluvium.delta.changes.source import load_changes
 from alluvium.delta.features.rows.row_tracking import asked_columns, with_metadata_columns
 from alluvium.delta.terms.spec import Protocol
-from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
 from alluvium.delta.view.answers import is_ordered
 from alluvium.delta.view.history import commit_time_ms, read_history
 from alluvium.delta.view.scan import plan_scan
@@ -39,6 +37,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow.dataset as ds
+
+
+def _later(module: str) -> ModuleType:
+    """A module that few calls need: the first answer does not wait for it."""
+    return importlib.import_module(module)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +285,7 @@ class Table:
             >>> t.changes(3, 7, where="_change_type = 'delete'")
         """
         bounds = parse_bound(start, "start"), None if end is None else parse_bound(end, "end")
-        source = load_changes(self._snapshot, *bounds)
+        source = _later("alluvium.delta.changes.source").load_changes(self._snapshot, *bounds)
         predicate = None if where is None else parse_predicate(where, source.schema)
         names = source.schema.names if columns is None else self._expand(columns, source.schema.names)
         plan = source.plan_scan(predicate)
@@ -319,7 +322,11 @@ class Table:
             >>> for offset, rows in alluvium.open("/data/flights").follow(start=stored):
             ...     handle(rows)
         """
-        return follow_table(self._snapshot, self._open_store, start, options, changes, wait_s)
+        follow_table = _later("alluvium.api.delta.streams.follow").follow_table
+        followed: Iterator[tuple[str, pa.RecordBatch]] = follow_table(
+            self._snapshot, self._open_store, start, options, changes, wait_s
+        )
+        return followed
 
     def readable_versions(self) -> pa.Table:
         """Which versions up to the newest can still be read, and which could after VACUUM by the table's own retention.
@@ -327,7 +334,8 @@ class Table:
         Returns:
             A row a version: `version`, `timestamp` (of its commit's file), `readable`, `after_vacuum`.
         """
-        return readable_versions(self._snapshot)
+        found: pa.Table = _later("alluvium.delta.upkeep.vacuum.readable_versions").readable_versions(self._snapshot)
+        return found
 
     def system(self, name: str) -> pa.Table:
         """Paimon's system tables; a Delta table has none."""
