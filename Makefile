@@ -10,7 +10,7 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 matrix interop torture histories lint format bench mutants wheel clean install install-spark40 readers stores system
+.PHONY: demo test test-fast test-spark40 matrix matrix-python interop torture histories lint format bench mutants wheel clean install install-spark40 readers stores system
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -61,6 +61,11 @@ VERSIONS ?= 4.1 4.2
 matrix: system
 	@PYTHON=$(PYTHON) scripts/matrix.sh "$(VERSIONS)" $(ARGS)
 
+# The tests without a JVM by other versions of Python, by the oldest libraries that are allowed, and by pandas 3.
+PYTHONS ?= 3.10 3.12 3.13 3.14 oldest pandas3
+matrix-python: system
+	@scripts/pythons.sh "$(PYTHONS)" $(ARGS)
+
 # The reference engines get an environment of their own, by ../shared/reference/setup where that exists.
 interop: install readers
 	@scripts/install.sh reference
@@ -89,6 +94,6 @@ mutants: install
 	@$(RUN)/python scripts/mutants.py --map $(VENV)/callers.jsonl $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .bench .demo .torture dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .venv-py3* .venv-oldest .venv-pandas3 .bench .demo .torture dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache spark-warehouse metastore_db derby.log
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -81,12 +81,3 @@ def test_they_read_what_we_made_of_it(continued: Continued, name: str, reader: s
     files = (continued.told / name / reader).glob("*.arrow")
     newest = max((file for file in files if file.stem.isdigit()), key=lambda file: int(file.stem))
     assert row_texts(pa.ipc.open_file(newest).read_all()) == added(continued.left[name], (400, "ours"))
-
-
-@pytest.mark.parametrize("value", ["é", "x y", "50%", "日本"])
-def test_files_that_deltalake_deletes_do_not_come_back(tmp_path: Path, value: str) -> None:
-    """It writes their paths escaped, and takes another spelling of one for another file in its checkpoint."""
-    path = str(tmp_path / "t")
-    alluvium.write(pa.table({"id": [1, 2, 3], "p": [value, "a", value]}), path, partition_by=("p",))
-    run_script("delete_openly.py", path, f"p = '{value}'")
-    assert alluvium.open(path).to_arrow()["id"].to_pylist() == [2]

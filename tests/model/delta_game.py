@@ -52,6 +52,9 @@ def make_script(seed: int, engines: Sequence[str], length: int, verbs: Sequence[
         columns = (*columns[:4], Column("x", "x", more.choice((DECIMAL, "timestamp", *NESTED))), *columns[4:])
     kind = chance.choice(["plain", "partitioned", "clustered"])
     partition = chance.choice([("p",), ("p",), ("v",), ("p", "v")]) if kind == "partitioned" else ()
+    if "deltalake" in engines:
+        # It brings rows of partitions beyond ASCII back that it has deleted (docs/other-readers.md).
+        partition = tuple(key for key in partition if key != "v")
     properties = tuple((k, v) for k, v in FEATURES.items() if chance.random() < 0.4)
     if "deltalake" in engines and more.random() < 0.7:
         kind = "plain" if kind == "clustered" else kind

@@ -10,8 +10,6 @@ from alluvium.storage.paths import (
     Url,
     decode_uri_path,
     decode_uri_paths,
-    encode_log_path,
-    encode_log_paths,
     encode_uri_path,
     encode_uri_paths,
     ensure_relative,
@@ -89,23 +87,10 @@ def test_columns_of_paths_agree_with_single_paths(values: list[str | None], chun
     assert decoded.to_pylist() == values
 
 
-@given(st.lists(st.one_of(st.none(), paths)))
-def test_paths_of_logs_are_ascii_and_mean_the_same(values: list[str | None]) -> None:
-    encoded = encode_log_paths(pa.array(values, pa.string()))
-    assert all(value is None or value.isascii() for value in encoded.to_pylist())
-    assert decode_uri_paths(encoded).to_pylist() == values
-    assert encoded.to_pylist() == [None if value is None else encode_log_path(value) for value in values]
-
-
-def test_letters_beyond_ascii_in_a_log() -> None:
-    assert encode_log_path("v=é x/😀") == "v=%C3%A9%20x/%F0%9F%98%80"
-
-
 def test_a_column_without_escapes_is_given_back_itself() -> None:
     column = pa.array(["a=1/part-0.parquet", None])
     assert decode_uri_paths(column) is column
     assert encode_uri_paths(column) is column
-    assert encode_log_paths(column) is column
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ _TO_ESCAPE = re.compile('[\x00-\x20"#%<>?\\[\\\\\\]^`{|}\x7f-\xa0\u1680\u2000-\u
 _TO_ESCAPE_RE2 = (
     r'[\x00-\x20"#%<>?\[\\\]^`{|}\x{7f}-\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]'
 )
-_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 _MALFORMED_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
@@ -162,7 +161,9 @@ def encode_uri_path(path: str) -> str:
 
     Delta: "`path`: A relative path to a data file from the root of the table or an absolute path to a file that should
     be added to the table. The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to
-    get the data file path." Letters beyond ASCII stay as they are (Java's "other" category).
+    get the data file path." Letters beyond ASCII stay as they are (Java's "other" category): delta-spark's VACUUM
+    compares the texts of the log with those that Java makes of a listing, and deletes live files that are spelled
+    otherwise.
     """
     return _TO_ESCAPE.sub(_escape, path)
 
@@ -200,21 +201,7 @@ def _malformed(path: str) -> CorruptTable:
 
 def encode_uri_paths(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """`encode_uri_path` for a column of strings; nulls stay."""
-    return _map_paths(paths, _TO_ESCAPE_RE2, encode_uri_path)
-
-
-def encode_log_path(path: str) -> str:
-    """Escapes a path string for a log: as `encode_uri_path`, and letters beyond ASCII, too, as RFC 2396 has it.
-
-    Java leaves these and understands both. delta-rs writes them escaped when it removes a file that was added under
-    them, takes the two for different files in its next checkpoint, and there the file is back.
-    """
-    return _BEYOND_ASCII.sub(_escape, encode_uri_path(path))
-
-
-def encode_log_paths(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """`encode_log_path` for a column of strings; nulls stay."""
-    return _map_paths(paths, rf"{_TO_ESCAPE_RE2}|[^\x00-\x7f]", encode_log_path)
+    return _map_paths(paths, pc.match_substring_regex(paths, _TO_ESCAPE_RE2), encode_uri_path)
 
 
 def decode_uri_paths(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -223,21 +210,19 @@ def decode_uri_paths(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chunked
     Raises:
         CorruptTable: As `decode_uri_path`.
     """
-    return _map_paths(paths, "%", decode_uri_path)
+    return _map_paths(paths, pc.match_substring(paths, "%"), decode_uri_path)
 
 
 def _map_paths(
-    paths: pa.Array | pa.ChunkedArray, affected: str, change: Callable[[str], str]
+    paths: pa.Array | pa.ChunkedArray, affected: pa.Array | pa.ChunkedArray, change: Callable[[str], str]
 ) -> pa.Array | pa.ChunkedArray:
-    """Applies `change`, which changes what has a match of a pattern, to directories and names apart: files share
-    directories, and names are rarely affected.
-    """
-    if not pc.any(pc.match_substring_regex(paths, affected)).as_py():
+    """Applies `change` to directories and names apart: files share directories, and names are rarely affected."""
+    if not pc.any(affected).as_py():
         return paths
     halves = pc.extract_regex(paths, r"(?s)^(?P<directory>(?:.*/)?)(?P<name>[^/]*)$")
     directories = _map_unique(pc.struct_field(halves, "directory"), change)
     names = pc.struct_field(halves, "name")
-    if pc.any(pc.match_substring_regex(names, affected)).as_py():
+    if pc.any(pc.match_substring_regex(names, _TO_ESCAPE_RE2)).as_py():
         names = _map_unique(names, change)
     return pc.cast(pc.binary_join_element_wise(directories, names, ""), paths.type)
 

@@ -37,6 +37,7 @@ from alluvium.schema.types import Struct
 from alluvium.storage.open import open_store
 from model.engines.python_rows import Rows, arrow_value, stored_rows, table_of, with_ids, write_rows
 from model.engines.refused import Refused
+from model.values import quoted
 
 #: How long ago the log's files are said to be of which a clean-up is to take some.
 _OLD_S = 60 * 86_400
@@ -140,7 +141,7 @@ class PythonEngine:
         merge = PortableDeltaTable.forPath(url).merge(table_of(call), call["on"])
         for clause in call["clauses"]:
             kind, condition, sets = clause["clause"], clause.get("if"), clause.get("set")
-            every = None if call["stars"] else {name: f"s.{name}" for name, _ in call["columns"]}
+            every = None if call["stars"] else {quoted(name): f"s.{quoted(name)}" for name, _ in call["columns"]}
             if kind == "matched delete":
                 merge = merge.whenMatchedDelete(condition)
             elif kind == "matched update all":

@@ -57,7 +57,7 @@ from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.schema.walk import drop_metadata, fields_within
 from alluvium.storage.locating import locating
-from alluvium.storage.paths import encode_log_paths
+from alluvium.storage.paths import encode_uri_paths
 
 #: Checkpoints between the last version with the feature and the first without: one reader may read from an older one
 #: while another is written.
@@ -423,7 +423,7 @@ def _tombstones_of_vectors(snapshot: Snapshot) -> pa.Table:
     paths = pa.array(sorted(address.removeprefix(root) for address in addresses), pa.string())
     count = len(paths)
     known = {
-        "path": encode_log_paths(paths),
+        "path": encode_uri_paths(paths),
         "deletionTimestamp": pa.repeat(pa.scalar(int(time.time() * 1000), pa.int64()), count),
         "dataChange": pa.repeat(pa.scalar(False), count),
     }

@@ -20,7 +20,7 @@ from alluvium.delta.terms.spec import CHANGE_FILES, FILES
 from alluvium.expr.sql.not_null import quote
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import BINARY, STRING, Field, Struct
-from alluvium.storage.paths import encode_log_paths
+from alluvium.storage.paths import encode_uri_paths
 
 #: "the `_change_data` directory within the top level directory of the table"
 CHANGE_DIRECTORY = "_change_data"
@@ -105,7 +105,7 @@ def added_files(
     """
     count = written.num_rows
     columns: dict[str, pa.Array | pa.ChunkedArray] = {
-        "path": encode_log_paths(written.column("path")),
+        "path": encode_uri_paths(written.column("path")),
         "partitionValues": partition_maps(config, written.column("partition"), config.physical_names),
         "size": written.column("size"),
         "modificationTime": written.column("modification_time_ms"),
@@ -127,7 +127,7 @@ def change_files(config: TableConfig, written: pa.Table) -> pa.Table:
     """
     count = written.num_rows
     arrays = [
-        encode_log_paths(written.column("path")),
+        encode_uri_paths(written.column("path")),
         partition_maps(config, written.column("partition"), config.physical_names),
         written.column("size"),
         # "Should always be set to `false` for `cdc` actions because they _do not_ change the underlying data"

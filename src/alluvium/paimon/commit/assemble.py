@@ -90,7 +90,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     writer = ManifestWriter(base.schema)
     codec = codec_of(base.schema.options)
     merge = merge_all_manifests if draft.merges_manifests else merge_manifests
-    base_list = _base_list(lists, manifests, merge(base.store, manifests, writer), codec)
+    base_list = _list_before(lists, manifests, merge(base.store, manifests, writer), codec)
     delta_list = _formatted(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
     told_list = None
     if draft.told is not None and draft.told.num_rows:
@@ -310,7 +310,7 @@ def _formatted(manifests: pa.Table, codec: str) -> bytes:
     return data
 
 
-def _base_list(lists: Sequence[tuple[str, bytes]], before: pa.Table, after: pa.Table, codec: str) -> bytes:
+def _list_before(lists: Sequence[tuple[str, bytes]], before: pa.Table, after: pa.Table, codec: str) -> bytes:
     """The list of the manifests (`MANIFESTS`) that were there, be it that some were merged."""
     joined = joined_manifest_lists(lists, codec) if after is before else None
     if joined is None:

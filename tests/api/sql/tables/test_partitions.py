@@ -52,6 +52,19 @@ def test_they_are_shown(lake: SparkSession, table: str) -> None:
         lake.sql(f"SHOW PARTITIONS {table} PARTITION (k = 1)")
 
 
+def test_they_are_truncated(lake: SparkSession, table: str) -> None:
+    assert lake.sql(f"TRUNCATE TABLE {table} PARTITION (p = 1, `q r` = 'x')").collect() == []
+    assert ks(lake) == [2, 3, 4]
+    lake.sql(f"TRUNCATE TABLE {table} PARTITION (P = 1)")
+    assert ks(lake) == [3, 4]
+    with pytest.raises(NotFound) as caught:
+        lake.sql(f"TRUNCATE TABLE {table} PARTITION (p = 9, `q r` = 'x')")
+    assert caught.value.code == "partition-not-found"
+    with pytest.raises(InvalidRequest, match="not partitioned by 'k'"):
+        lake.sql(f"TRUNCATE TABLE {table} PARTITION (k = 1)")
+    assert ks(lake) == [3, 4]
+
+
 def test_they_are_dropped(lake: SparkSession, table: str) -> None:
     assert lake.sql(f"ALTER TABLE {table} DROP PARTITION (p = 1, `q r` = 'x')").collect() == []
     assert ks(lake) == [2, 3, 4]

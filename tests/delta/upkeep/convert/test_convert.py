@@ -52,7 +52,7 @@ def test_files_with_their_statistics(store: MemoryStore) -> None:
     for hidden in ("_SUCCESS", ".x.crc", "_hidden/c.parquet", ".dot/c.parquet", "_delta_log/_staged/x"):
         store.put(hidden, b"no Parquet")
     found = adds(store)
-    assert sorted(found) == ["a%20b%2520%C3%BC.parquet", "sub/deeper/b"]
+    assert sorted(found) == ["a%20b%2520ü.parquet", "sub/deeper/b"]
     assert json.loads(found["sub/deeper/b"]["stats"]) == {
         "numRecords": 3,
         "minValues": {"id": 1, "s": "a", "st": {"x": 1, "y": "q"}},

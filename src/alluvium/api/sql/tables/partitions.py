@@ -1,4 +1,4 @@
-"""SHOW PARTITIONS and ALTER TABLE ... DROP PARTITION of Paimon tables.
+"""SHOW PARTITIONS, ALTER TABLE ... DROP PARTITION and TRUNCATE TABLE ... PARTITION of Paimon tables.
 
 Specification: `ShowPartitionsExec` of Spark, `PaimonPartitionManagement`, `PaimonDropPartitionsExec`.
 """
@@ -54,12 +54,28 @@ def run(call: Call) -> DataFrame | None:
             features=("PURGE",),
             hint="leave PURGE out; expire_snapshots deletes files",
         )
-    parts, kinds = call.plan.parts(), _kinds(access)
-    specs = [_asked(call, parts.apply(n).spec(), kinds) for n in range(parts.size())]
-    choose = partial(_chosen, call, access, kinds, specs, bool(call.plan.ifExists()))
+    parts = call.plan.parts()
+    specs = [parts.apply(n).spec() for n in range(parts.size())]
+    return _dropped(call, access, specs, is_optional=bool(call.plan.ifExists()))
+
+
+def truncate(call: Call, access: PaimonAccess) -> DataFrame:
+    """Carries out `TRUNCATE TABLE t PARTITION (...)`: as DROP PARTITION, for a partition without files is none.
+
+    Raises:
+        NotFound: As of `run`.
+        InvalidRequest: Likewise.
+    """
+    return _dropped(call, access, [call.plan.partitionSpec().spec()], is_optional=False)
+
+
+def _dropped(call: Call, access: PaimonAccess, specs: Sequence[JavaObject], *, is_optional: bool) -> DataFrame:
+    kinds = _kinds(access)
+    asked = [_asked(call, spec, kinds) for spec in specs]
+    told = [str(spec.toString()) for spec in specs]
     snapshot = access.snapshot()
     with locating(snapshot.store, snapshot.version):
-        drop_partitions(snapshot, choose)
+        drop_partitions(snapshot, partial(_chosen, call, access, kinds, asked, [] if is_optional else told))
     return call.nothing()
 
 
@@ -147,20 +163,20 @@ def _chosen(
     access: PaimonAccess,
     kinds: Mapping[str, DataType],
     specs: Sequence[Mapping[str, Column]],
-    is_optional: bool,
+    told: Sequence[str],
     values: pa.Table,
 ) -> list[int]:
-    """The places of the partitions that any of the statement's specs means."""
+    """The places of the partitions that any of the statement's specs means; those that are told must be there."""
     rows = _frame(call, values, kinds).select(
         _PLACE, *(_is_one(spec, kinds).alias(f"s{n}") for n, spec in enumerate(specs))
     )
     found = [row for row in rows.collect() if any(row[1:])]
-    for n, spec in enumerate(specs):
-        if not is_optional and len(spec) == len(kinds) and not any(row[n + 1] for row in found):
+    for n, text in enumerate(told):
+        if len(specs[n]) == len(kinds) and not any(row[n + 1] for row in found):
             raise NotFound(
-                f"there is no partition {call.plan.parts().apply(n).spec().toString()}",
+                f"there is no partition {text}",
                 code="partition-not-found",
                 url=access.url,
-                hint="SHOW PARTITIONS lists them; IF EXISTS passes over those that are not there",
+                hint="SHOW PARTITIONS lists them; DROP IF EXISTS passes over those that are not there",
             )
     return [row[_PLACE] for row in found]

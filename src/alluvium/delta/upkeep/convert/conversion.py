@@ -21,7 +21,7 @@ from alluvium.delta.upkeep.convert.footers import Footers
 from alluvium.delta.upkeep.convert.schemas import with_partitions
 from alluvium.errors import InvalidRequest
 from alluvium.schema.types import Field, Struct
-from alluvium.storage.paths import encode_log_paths
+from alluvium.storage.paths import encode_uri_paths
 
 _VECTORS = ("delta.enabledeletionvectors", "delta.feature.deletionvectors")
 
@@ -104,7 +104,7 @@ def conversion_of(found: FoundFiles, config: TableConfig, footers: Footers, requ
         )
     count = found.files.num_rows
     columns = {
-        "path": encode_log_paths(found.files.column("path")),
+        "path": encode_uri_paths(found.files.column("path")),
         "partitionValues": _partition_maps(found.values, config, count),
         "size": found.files.column("size"),
         "modificationTime": found.files.column("modified_ms"),
