@@ -132,8 +132,9 @@ def _read(call: Call, node: JavaObject, access: TableAccess | PaimonAccess) -> _
     evolves = _evolves(call, access, "withSchemaEvolution" in known and bool(node.withSchemaEvolution()))
     columns = InsertColumns(texts(node.userSpecifiedCols()), bool(node.byName()), static, evolves, dynamic)
     if bool(node.ifPartitionNotExists()):
+        format_name = "Paimon" if isinstance(access, PaimonAccess) else "Delta"
         raise UnsupportedFeature(
-            "INSERT OVERWRITE ... IF NOT EXISTS is not for Delta tables",
+            f"INSERT OVERWRITE ... IF NOT EXISTS is not for {format_name} tables",
             code="unsupported-statement",
             url=access.url,
             hint="leave IF NOT EXISTS out",
