@@ -181,6 +181,9 @@ class KeyMerge:
         has_retracts: False: the files are known to hold no row of kind 1 or 3.
         level: A file constant: of the rows of a key all of level 0 count, and those of the lowest level above, which
             were merged with all above them already; None: all rows do.
+        lone: Boolean column of rows that become files, the same for all rows of a key: whether its row stays as it is,
+            seen by no function; None: the row of a key that has no other does. `partial-update` and `aggregation`
+            alone look at it.
     """
 
     group: str
@@ -195,6 +198,7 @@ class KeyMerge:
     keeps_deletes: bool = False
     has_retracts: bool = True
     level: str | None = None
+    lone: str | None = None
 
 
 class MaskSource(Protocol):

@@ -35,7 +35,7 @@ MergeRows: TypeAlias = Callable[[pa.Table, KeyMerge, Sequence[str]], pa.Table]
 #: Columns beside those of a table: the bucket of a row, the hash of its key, and the first number in a bucket.
 BUCKET_COLUMN, HASH_COLUMN, FIRST_COLUMN = "__alluvium_bucket", "__alluvium_hash", "__alluvium_first"
 #: In the code of a group, whose number is multiplied: what becomes of its rows (see `Regrouped`).
-DROPS, REWRITES, LOGS, GROUP_STEP = 1, 2, 4, 8
+DROPS, REWRITES, LOGS, LOOKS, GROUP_STEP = 1, 2, 4, 8, 16
 #: Directory of a job's files that tell how rows changed: before all others of theirs.
 LOG_COLUMN = "__alluvium_log"
 #: What stands before the values in the directories of a staged job, so that no value is empty.
@@ -158,8 +158,9 @@ class Regrouped:
     """Rows of files that become others, each with its number, its kind, and what becomes of its file.
 
     Rows merge within a group of files. `KeyedRows.bucket` names the column of its code, which says, too, whether the
-    rows come into new files, whether it is told how they changed, and whether those that take others back go. Of rows
-    that were looked up it is null: they belong to the group in which their key is.
+    rows come into new files, whether it is told how they changed, whether those that take others back go, and whether
+    keys are looked up: a merge's functions see all rows of such a group, those of keys of one row, too. Of rows that
+    were looked up it is null: they belong to the group in which their key is.
 
     Attributes:
         place: Column of numbers, one a bucket of a partition.
@@ -184,9 +185,9 @@ class Regrouped:
     merges: MergeRows | None = None
 
     @staticmethod
-    def code(number: int, *, rewrites: bool, logs: bool, drops: bool) -> int:
+    def code(number: int, *, rewrites: bool, logs: bool, drops: bool, looks: bool) -> int:
         """Of a group."""
-        return number * GROUP_STEP + REWRITES * rewrites + LOGS * logs + DROPS * drops
+        return number * GROUP_STEP + REWRITES * rewrites + LOGS * logs + DROPS * drops + LOOKS * looks
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,20 @@ those of their bucket.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.plan.scan import KeyMerge
-from alluvium.plan.write import DROPS, LOG_COLUMN, LOGS, REWRITES, KeyedRows, Regrouped, WritePlan
+from alluvium.plan.write import DROPS, LOG_COLUMN, LOGS, LOOKS, REWRITES, KeyedRows, Regrouped, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Map, Struct
 from alluvium.spark.keyed import ages, kept_rows, placed_columns
 from alluvium.spark.naming.names import quote, unused_name
 from alluvium.spark.naming.sql_text import sql_column
-from alluvium.spark.scan.merged import KEEP_ONE, aggregated, merge_problem, newest_level
+from alluvium.spark.scan.merged import KEEP_ONE, aggregated, merge_problem, newest_level, with_lone
 from alluvium.spark.workers.worker_merge import merged_in_workers
 
 _BEFORE, _NEW, _COUNT, _LAST = "__alluvium_before", "__alluvium_new", "__alluvium_count", "__alluvium_last"
@@ -63,7 +64,11 @@ def merged_groups(
     else:
         rows = rows.repartition(*(sf.col(quote(name)) for name in directories))
     if how.looks_up and (how.joins or how.logs or merge.engine not in KEEP_ONE):
-        rows = newest_level(rows, how.level, [*map(quote, within), *map(quote, merge.keys)])
+        of_key = [*map(quote, within), *map(quote, merge.keys)]
+        if merge.engine not in KEEP_ONE:
+            rows, merge = with_lone(rows, merge, of_key, f"({quote(directories[-1])} & {LOOKS}) = 0")
+            keyed = replace(keyed, merge=merge)
+        rows = newest_level(rows, how.level, of_key)
     if not how.logs:
         merged = _merged(rows, within, types, keyed, {})
         return merged.where(sql_column(_stays(directories[-1], merge))), list(directories)
@@ -145,6 +150,8 @@ def _told(
         is_told = f"{is_told} and {_BEFORE} is null"
     was_there = f"coalesce({_BEFORE}.{quote(kind)} not in {_RETRACTS}, false)"
     is_there = f"{quote(kind)} not in {_RETRACTS}"
+    # "FirstRowMergeFunctionWrapper" tells of the row as it is.
+    came = quote(kind) if merge.engine == "first-row" else "0"
     differs = _differs(types, how)
 
     def row(log: int, of: str, said: str) -> str:
@@ -157,7 +164,7 @@ def _told(
         (f"{is_told} and {was_there} and not {is_there}", row(1, before, "3")),
         (f"{is_told} and {was_there} and {is_there} and {differs}", row(1, before, "1")),
         (f"{is_told} and {was_there} and {is_there} and {differs}", row(1, "", "2")),
-        (f"{is_told} and not {was_there} and {is_there}", row(1, "", "0")),
+        (f"{is_told} and not {was_there} and {is_there}", row(1, "", came)),
     ]
     entries = ", ".join(f"if({condition}, {text}, null)" for condition, text in made)
     places = ", ".join(map(quote, directories))

@@ -134,6 +134,47 @@ def test_changelogs_of_lookups(spark, tmp_path: Path, vectors: str) -> None:
     assert alluvium.open(url).system("table_indexes").num_rows == 0
 
 
+LOOK_UPS = {"lookup": {"changelog-producer": "lookup"}, "vectors": {"deletion-vectors.enabled": "true"}, "none": {}}
+
+
+@pytest.mark.parametrize("name", LOOK_UPS)
+def test_look_ups_send_rows_that_are_alone_through_the_merge(spark, tmp_path: Path, name: str) -> None:
+    """`LookupChangelogMergeFunctionWrapper`; the merge of others leaves such a row as it is."""
+    options = {"merge-engine": "partial-update", "fields.n.sequence-group": "s", **LOOK_UPS[name]}
+    url = make(tmp_path, **options)
+    looks_up = name != "none"
+    # The only file goes up as it is.
+    write(spark, url, (1, "a", 1), (9, None, 9))
+    write(spark, url, (1, "b", 2), (2, None, 5))
+    expected = [(1, "b", 2), (2, None, None if looks_up else 5), (9, None, 9)]
+    assert rows(url) == expected
+    if name == "lookup":
+        # What is told was merged.
+        assert told(url) == [("+I", 1, "a", 1), ("+I", 9, None, None), ("-U", 1, "a", 1), ("+U", 1, "b", 2),
+                             ("+I", 2, None, None)]  # fmt: skip
+    # Nothing is new now, and no key is looked up.
+    PaimonTable.forPath(url).compact(spark=spark)
+    assert levels(url) == [(5, 3)] and rows(url) == expected
+
+
+@pytest.mark.parametrize("name", LOOK_UPS)
+def test_look_ups_keep_what_is_taken_back_of_keys_that_are_not_there(spark, tmp_path: Path, name: str) -> None:
+    sums = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "rowkind.field": "s"}
+    url = make(tmp_path, **sums, **LOOK_UPS[name], **{"fields.s.ignore-retract": "true"})
+    looks_up = name != "none"
+    write(spark, url, (1, "-D", 4), (2, "+I", 3))
+    assert rows(url) == ([(1, None, -4)] if looks_up else []) + [(2, "+I", 3)]
+    write(spark, url, (1, "+I", 7))
+    assert rows(url) == [(1, "+I", 3), (2, "+I", 3)]
+
+
+def test_look_ups_tell_of_first_rows_by_the_kinds_that_they_have(spark, tmp_path: Path) -> None:
+    url = make(tmp_path, **{"changelog-producer": "lookup", "merge-engine": "first-row", "rowkind.field": "s"})
+    write(spark, url, (1, "+U", 1), (2, "+I", 1))
+    write(spark, url, (1, "+I", 2), (3, "+U", 1))
+    assert told(url) == [("+U", 1, "+U", 1), ("+I", 2, "+I", 1), ("+U", 3, "+U", 1)]
+
+
 @pytest.mark.parametrize("engine", ["deduplicate", "first-row"])
 def test_look_ups_in_tables_with_names_that_sql_would_take_apart(spark, tmp_path: Path, engine: str) -> None:
     """No compaction came about, and what it would have told or shown stayed hidden."""

@@ -165,6 +165,29 @@ def test_a_single_row_is_seen_by_no_function() -> None:
     assert merged([{"k": 1, "s": 5}, {"k": 1, "s": 5, "kind": DELETE}], removing) == []
 
 
+def test_functions_see_a_row_that_is_alone_where_a_column_says_so() -> None:
+    """Compactions that look keys up send the row of every key through the merge."""
+    sums = aggregation(rule("s", "sum"), rule("c", "collect", distinct="true"), lone="lone")
+    kinds = {"s": pa.int64(), "c": pa.list_(pa.int64()), "g1": pa.int64(), "v": pa.int64(), "level": pa.int64()}
+    twice = {"s": 5, "c": [2, 2]}
+    rows = [{"k": 1, **twice, "lone": False, "kind": DELETE}, {"k": 2, **twice, "lone": False},
+            {"k": 3, **twice, "lone": True}, {"k": 4, **twice, "lone": True, "kind": DELETE}]  # fmt: skip
+    assert merged(rows, sums, kinds) == [(1, -5, None, False), (2, 5, [2], False), (3, 5, [2, 2], True)]
+    grouped = partial(rule("g1", "last", "g1"), rule("v", "last", "g1"), lone="lone")
+    late = {"k": 1, "g1": None, "v": 5}
+    assert merged([{**late, "lone": False}], grouped, kinds) == [(1, None, None, False)]
+    assert merged([{**late, "lone": True}], grouped, kinds) == [(1, None, 5, True)]
+
+
+def test_a_row_of_a_key_of_two_levels_is_not_alone() -> None:
+    """`ReducerMergeFunctionWrapper` counts what `LookupMergeFunction` leaves out."""
+    merge = replace(partial(rule("g1", "last", "g1"), rule("v", "last", "g1")), level="level")
+    kinds = {"g1": pa.int64(), "v": pa.int64(), "level": pa.int64()}
+    row = {"k": 1, "g1": None, "v": 5, "level": 3}
+    assert merged([row], merge, kinds) == [(1, None, 5, 3)]
+    assert merged([{**row, "v": 4, "level": 5}, row], merge, kinds) == [(1, None, None, 3)]
+
+
 @pytest.mark.parametrize("engine", ["aggregation", "partial-update"])
 def test_a_removed_row_leaves_its_values_and_what_first_values_know(engine: str) -> None:
     """Java puts the deleted row's values into the row, past the functions, which know as before whether they began."""

@@ -21,7 +21,7 @@ RETRACTS = (BEFORE, DELETE)
 Row = dict[str, Any]
 TYPES = {
     "g": pa.int64(), "k": pa.int64(), "k2": pa.string(), "n": pa.int64(), "d": pa.int32(), "kind": pa.int8(),
-    "level": pa.int32(), PART: pa.int32(), "x": pa.float64(),
+    "level": pa.int32(), PART: pa.int32(), "x": pa.float64(), "lone": pa.bool_(),
 }  # fmt: skip
 NULLABLE = st.one_of(st.none(), st.integers(-3, 3))
 
@@ -174,7 +174,7 @@ def partly(rows: list[Row], merge: KeyMerge) -> Row | None:
     return {**rows[-1], **{name: column.value for name, column in columns.items()}}
 
 
-def one(rows: list[Row], merge: KeyMerge) -> Row | None:
+def one(rows: list[Row], merge: KeyMerge, is_lone: bool) -> Row | None:
     """What becomes of the rows of a key, oldest first."""
     if merge.engine in ("deduplicate", "first-row") and merge.ignores_delete:
         rows = [row for row in rows if row["kind"] not in RETRACTS]
@@ -182,7 +182,7 @@ def one(rows: list[Row], merge: KeyMerge) -> Row | None:
         return None
     if merge.engine == "first-row":
         return next((row for row in rows if row["kind"] not in RETRACTS), None)
-    if merge.engine == "deduplicate" or len(rows) == 1:
+    if merge.engine == "deduplicate" or is_lone:
         return None if rows[-1]["kind"] in RETRACTS and not merge.keeps_deletes else rows[-1]
     return aggregated(rows, merge) if merge.engine == "aggregation" else partly(rows, merge)
 
@@ -202,7 +202,7 @@ def modelled(rows: list[Row], merge: KeyMerge) -> list[Row]:
         if merge.level is not None:
             above = [row["level"] for row in ordered if row["level"] > 0]
             ordered = [row for row in ordered if row["level"] <= 0 or row["level"] == min(above)]
-        made = one(ordered, merge)
+        made = one(ordered, merge, len(own) == 1 and merge.lone is None)
         found += [] if made is None else [made]
     return found
 
@@ -235,12 +235,14 @@ def compare(rows: list[Row], merge: KeyMerge, kinds: dict[str, pa.DataType]) -> 
 def rows_of(columns: dict[str, st.SearchStrategy[Any]], kinds: st.SearchStrategy[int]) -> st.SearchStrategy[list[Row]]:
     row = st.fixed_dictionaries(
         {"g": st.integers(0, 1), "k": st.integers(0, 1), "k2": st.sampled_from(["a", None]), "n": NULLABLE,
-         "kind": kinds, "level": st.integers(0, 2), PART: st.just(0), "d": st.just(0), "x": st.just(0.0), **columns}
+         "kind": kinds, "level": st.integers(0, 2), PART: st.just(0), "d": st.just(0), "x": st.just(0.0), "lone": st.just(False),
+         **columns}
     )  # fmt: skip
     return st.lists(row, max_size=12)
 
 
 ANY_KIND = st.sampled_from([INSERT, INSERT, AFTER, BEFORE, DELETE])
+LONE = st.sampled_from([None, "lone"])
 ORDERS = st.sampled_from([(SortColumn("n"),), (SortColumn("n", True),)])
 
 
@@ -284,14 +286,15 @@ def test_aggregates_of_numbers(
 @settings(max_examples=50, derandomize=True)
 @given(
     rows_of({"sum": NULLABLE, "last_value": NULLABLE, "last_non_null_value": NULLABLE, "max": NULLABLE}, ANY_KIND),
-    st.booleans(), st.booleans(),
+    st.booleans(), st.booleans(), LONE,
 )  # fmt: skip
-def test_aggregates_take_rows_back(rows: list[Row], removes: bool, max_ignores: bool) -> None:
+def test_aggregates_take_rows_back(rows: list[Row], removes: bool, max_ignores: bool, lone: str | None) -> None:
     rules = tuple(
         MergeRule(name, name, ignores_retract=max_ignores and name == "max")
         for name in ("sum", "last_value", "last_non_null_value", "max")
     )
-    merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "aggregation", rules, removes_on_delete=removes)
+    merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "aggregation", rules, removes_on_delete=removes,
+                     lone=lone)  # fmt: skip
     compare(rows, merge, {rule.column: pa.int64() for rule in rules})
 
 
@@ -327,11 +330,11 @@ def test_aggregates_of_texts_and_flags(rows: list[Row]) -> None:
 
 
 @settings(max_examples=50, derandomize=True)
-@given(rows_of({"a": NULLABLE, "b": TEXTS, "s": NULLABLE}, ANY_KIND), st.booleans(), st.booleans())
-def test_partial_updates(rows: list[Row], ignores: bool, removes: bool) -> None:
+@given(rows_of({"a": NULLABLE, "b": TEXTS, "s": NULLABLE}, ANY_KIND), st.booleans(), st.booleans(), LONE)
+def test_partial_updates(rows: list[Row], ignores: bool, removes: bool, lone: str | None) -> None:
     rules = (MergeRule("a", "last_non_null"), MergeRule("b", "last_non_null"), MergeRule("s", "sum"))
     merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "partial-update", rules,
-                     ignores_delete=ignores, removes_on_delete=removes)  # fmt: skip
+                     ignores_delete=ignores, removes_on_delete=removes, lone=lone)  # fmt: skip
     compare(rows, merge, {"a": pa.int64(), "b": pa.string(), "s": pa.int64()})
 
 
@@ -339,8 +342,10 @@ GROUPED = {"a": NULLABLE, "t": NULLABLE, "ga": NULLABLE, "b": TEXTS, "l": TEXTS,
 
 
 @settings(max_examples=70, derandomize=True)
-@given(rows_of(GROUPED, ANY_KIND), st.booleans(), st.sampled_from([(), ("gb",), ("ga", "gb")]))
-def test_partial_updates_by_sequence_groups(rows: list[Row], ignores: bool, removing: tuple[str, ...]) -> None:
+@given(rows_of(GROUPED, ANY_KIND), st.booleans(), st.sampled_from([(), ("gb",), ("ga", "gb")]), LONE)
+def test_partial_updates_by_sequence_groups(
+    rows: list[Row], ignores: bool, removing: tuple[str, ...], lone: str | None
+) -> None:
     rules = (
         MergeRule("a", "last", sequence=("ga",)), MergeRule("ga", "last", sequence=("ga",)),
         MergeRule("t", "sum", sequence=("ga",)), MergeRule("b", "last", sequence=("gb",)),
@@ -348,7 +353,7 @@ def test_partial_updates_by_sequence_groups(rows: list[Row], ignores: bool, remo
         MergeRule("free", "last_non_null"),
     )  # fmt: skip
     merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "partial-update", rules,
-                     ignores_delete=ignores, removing_groups=removing)  # fmt: skip
+                     ignores_delete=ignores, removing_groups=removing, lone=lone)  # fmt: skip
     kinds = {n: pa.string() if n in ("b", "l") else pa.int64() for n in GROUPED}
     compare(rows, merge, kinds)
 

@@ -58,6 +58,7 @@ def merge_rows(
     if not table.num_rows:
         return table.select(names)
     keys = _keys(table, (merge.group, *merge.keys))
+    lone = _lone(table, keys, merge)
     if merge.level is not None:
         table = _of_newest_level(table, keys, merge.level)
         keys = _keys(table, (merge.group, *merge.keys))
@@ -67,7 +68,7 @@ def merge_rows(
         return _chosen(table, keys.last, merge, names)
     if merge.engine == "first-row":
         return _first_inserts(table, keys, merge, names)
-    return _in_rounds(table, keys, merge, names)
+    return _in_rounds(table, keys, lone, merge, names)
 
 
 def _sorted(table: pa.Table, merge: KeyMerge) -> pa.Table:
@@ -75,6 +76,15 @@ def _sorted(table: pa.Table, merge: KeyMerge) -> pa.Table:
     order = [(name, "ascending") for name in (merge.group, *merge.keys)]
     ages = [(c.name, "descending" if c.descending else "ascending") for c in merge.order]
     return table.take(sort_nulls_first(table, order + ages)).combine_chunks()
+
+
+def _lone(table: pa.Table, keys: Keys, merge: KeyMerge) -> Flags:
+    """Of each key whether its row stays as it is: the only one of all levels, as `ReducerMergeFunctionWrapper` has it;
+    compactions that look keys up say so of each row, `LookupChangelogMergeFunctionWrapper` merging all of them.
+    """
+    if merge.lone is None:
+        return np.asarray(keys.lengths == 1, bool)
+    return np.asarray(table[merge.lone].to_numpy()[keys.starts], bool)
 
 
 def _of_newest_level(table: pa.Table, keys: Keys, level: str) -> pa.Table:
@@ -147,11 +157,10 @@ def last_where(flags: Flags, starts: Indices, last: Indices) -> Indices:
     return np.where(found >= starts, found, -1)
 
 
-def _in_rounds(table: pa.Table, keys: Keys, merge: KeyMerge, names: Sequence[str]) -> pa.Table:
-    """Keys of one row are that row, as `ReducerMergeFunctionWrapper` has it: no function sees it."""
-    single = keys.lengths == 1
-    pieces = [_chosen(table, keys.starts[single], merge, names)]
-    several = ~single
+def _in_rounds(table: pa.Table, keys: Keys, lone: Flags, merge: KeyMerge, names: Sequence[str]) -> pa.Table:
+    """Keys whose rows functions merge, and those whose row none of them sees."""
+    pieces = [_chosen(table, keys.starts[lone], merge, names)]
+    several = ~lone
     if several.any():
         rounds = Rounds(table, _kinds(table, merge), merge, names)
         # The keys with the most rows first: those of a round are the first so many.

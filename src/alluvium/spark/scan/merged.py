@@ -9,7 +9,7 @@ aggregates) is left to the Python workers, see `unmergeable`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
@@ -22,7 +22,7 @@ from alluvium.spark.naming.names import quote, quote_text, sql_type, unused_name
 from alluvium.spark.naming.sql_text import sql_column
 
 _RETRACTS = "(1, 3)"
-_NEWEST = "__alluvium_newest"
+_NEWEST, _LONE = "__alluvium_newest", "__alluvium_lone"
 #: Engines that keep a row of each key; the place in the order of age that this row has.
 KEEP_ONE = {"deduplicate": True, "first-row": False}
 #: Keys of floating point are left out: Spark takes -0.0 and 0.0 for one key, as nobody else does.
@@ -249,9 +249,28 @@ def merge_frame(frame: DataFrame, part: ScanPart, merge: KeyMerge, schema: Struc
     # The key first: Spark sorts by the first eight bytes, and looks at the rest only where these are equal.
     within = [quote(name) for name in dict.fromkeys((*merge.keys, merge.group, *apart))]
     types = {c.name: c.type for c in part.output}
-    frame = frame if merge.level is None else newest_level(frame, merge.level, within)
+    if (level := merge.level) is not None:
+        # A key that has rows of two levels is merged, be there a single one to merge in the end.
+        frame, merge = with_lone(frame, merge, within)
+        frame = newest_level(frame, level, within)
     merged = _kept_one(frame, merge, within) if merge.engine in KEEP_ONE else aggregated(frame, types, merge, within)
     return merged.select(*(sql_column(quote(f.name)).alias(f.name, metadata=dict(f.metadata)) for f in schema.fields))
+
+
+def with_lone(
+    frame: DataFrame, merge: KeyMerge, within: Sequence[str], may_stay: str = "true"
+) -> tuple[DataFrame, KeyMerge]:
+    """The rows with the column `KeyMerge.lone`, and the merge that names it.
+
+    Args:
+        frame: All rows of each key.
+        merge: How they merge.
+        within: The columns by which rows are one, as SQL.
+        may_stay: SQL of whether a row that is its key's only one stays as it is.
+    """
+    lone = unused_name(_LONE, frame.columns)
+    text = f"({may_stay}) and count(1) over (partition by {', '.join(within)}) = 1"
+    return frame.select("*", sql_column(text).alias(lone)), replace(merge, lone=lone)
 
 
 def newest_level(frame: DataFrame, level: str, within: Sequence[str]) -> DataFrame:
@@ -303,6 +322,7 @@ def aggregated(
     if len(merge.order) > 1:
         age = f"struct({', '.join(quote(c.name) for c in merge.order)})"
     rules = {rule.column: rule for rule in merge.rules}
+    is_lone = "count(*) = 1" if merge.lone is None else f"bool_and({quote(merge.lone)})"
     made = []
     for column, kind in types.items():
         name = quote(column)
@@ -313,11 +333,11 @@ def aggregated(
         if rule := rules.get(column):
             text = _FUNCTIONS[rule.function](_Column(name, kind, age, rule))
             if rule.sequence:
-                # A key of one row is that row: no function sees it.
-                text = f"if(count(*) = 1, {newest}, {text})"
+                # No function sees such a row; those without a group would make the same of it.
+                text = f"if({is_lone}, {newest}, {text})"
         elif column == merge.kind:
-            # Several rows are an insert together.
-            text = f"if(count(*) = 1, {newest}, cast(0 as tinyint))"
+            # What was merged is an insert.
+            text = f"if({is_lone}, {newest}, cast(0 as tinyint))"
         made.append(sql_column(text).alias(column))
     made += [sql_column(text).alias(name) for name, text in (beside or {}).items()]
     return frame.groupBy(*(sql_column(name) for name in within)).agg(*made)

@@ -20,7 +20,7 @@ from alluvium.paimon.upkeep.keyed.compaction import LEVEL, PLACE, Compaction, co
 from alluvium.paimon.upkeep.keyed.plan import Asked, places_of, plan_compaction
 from alluvium.paimon.view.file_rows import FILE
 from alluvium.paimon.view.merge import FILE_ORDER
-from alluvium.plan.write import BUCKET_COLUMN, DROPS, LOGS, REWRITES, WRITTEN_FILES, Regrouped
+from alluvium.plan.write import BUCKET_COLUMN, DROPS, LOGS, LOOKS, REWRITES, WRITTEN_FILES, Regrouped
 from alluvium.schema.types import LONG
 from alluvium.storage.open import open_store
 
@@ -50,9 +50,9 @@ def compaction_of(files: list[tuple[int, int, bool, bool, int]], **options: str)
 
 
 R, L, RL, RD = (
-    Regrouped.code(0, rewrites=True, logs=False, drops=False), Regrouped.code(1, rewrites=False, logs=True, drops=False),
-    Regrouped.code(2, rewrites=True, logs=True, drops=False), Regrouped.code(3, rewrites=True, logs=False, drops=True),
-)  # fmt: skip
+    Regrouped.code(number, rewrites=rewrites, logs=logs, drops=drops, looks=False)
+    for number, (rewrites, logs, drops) in enumerate([(1, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0, 1)])
+)
 FATES = [
     (R, 5, True, False, 0), (L, 3, True, False, 0), (RL, 5, False, False, 1), (RD, 0, False, False, 1),
     (-1, 0, False, True, 0), (-1, 4, False, True, 1), (-1, 0, False, False, 2),
@@ -61,11 +61,12 @@ FATES = [
 
 def test_codes() -> None:
     seen = set()
-    for number, (rewrites, logs, drops) in itertools.product(range(5), itertools.product((False, True), repeat=3)):
-        code = Regrouped.code(number, rewrites=rewrites, logs=logs, drops=drops)
-        assert (bool(code & REWRITES), bool(code & LOGS), bool(code & DROPS)) == (rewrites, logs, drops)
+    flags = itertools.product((False, True), repeat=4)
+    for number, (rewrites, logs, drops, looks) in itertools.product(range(5), flags):
+        code = Regrouped.code(number, rewrites=rewrites, logs=logs, drops=drops, looks=looks)
+        assert [bool(code & bit) for bit in (REWRITES, LOGS, DROPS, LOOKS)] == [rewrites, logs, drops, looks]
         seen.add(code)
-    assert len(seen) == 40 and min(seen) == 0
+    assert len(seen) == 80 and min(seen) == 0
 
 
 def test_what_becomes_of_files() -> None:

@@ -171,7 +171,9 @@ class _Planned:
                 files = list(step.files)
                 levels[files] = step.level
                 looks[files] = step.looks & (self._levels[files] == 0)
-                codes[files] = Regrouped.code(next(numbers), rewrites=step.rewrites, logs=step.logs, drops=step.drops)
+                codes[files] = Regrouped.code(
+                    next(numbers), rewrites=step.rewrites, logs=step.logs, drops=step.drops, looks=step.looks
+                )
         above = ~in_unit & (self._levels > 0) & np.isin(self._places, self._places[looks])
         fates = {"code": codes, "level": levels, "looks": looks, "is_asked": above}
         fates |= {"place": self._places, "order": self._order}
