@@ -227,6 +227,17 @@ def test_what_is_not_put_in_order(spark: SparkSession, tmp_path: Path) -> None:
         assert caught.value.code == "invalid-order-by"
 
 
+@pytest.mark.parametrize("bucket", ["-1", "2", "-2"])
+def test_rows_of_keys_are_not_put_in_another_order(spark: SparkSession, tmp_path: Path, bucket: str) -> None:
+    table = PaimonTable.create(str(tmp_path / "t"), spark.range(0).schema, [], ["id"], {"bucket": bucket})
+    write(spark.range(3), tmp_path / "t")
+    before = alluvium.open(str(tmp_path / "t")).version
+    with pytest.raises(UnsupportedFeature) as caught:
+        table.compact(order_strategy="order", order_by=["id"])
+    assert caught.value.code == "unsupported-compaction" and "primary key" in str(caught.value)
+    assert alluvium.open(str(tmp_path / "t")).version == before
+
+
 def test_a_writer_beside_a_rescaling(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What came after the rows were read would be lost, so that the rescaling is."""
     url = tmp_path / "t"

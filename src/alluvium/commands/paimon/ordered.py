@@ -71,17 +71,12 @@ def order_rows(
 
     Raises:
         InvalidRequest: Nothing is there to order by (`"invalid-order-by"`).
-        UnsupportedFeature: As of `ensure_append_compactable`; tables with a primary key have an order of their own.
+        UnsupportedFeature: `"unsupported-compaction"`: the table's rows have an order of their own; or as of
+            `ensure_append_compactable`.
         CommitConflict: Somebody else changed or compacted the files.
     """
+    _ensure_no_order(snapshot)
     ensure_append_compactable(snapshot)
-    if DATA_EVOLUTION.get(snapshot.schema.options):
-        raise UnsupportedFeature(
-            "rows of a table with data evolution stand in the order of their ids",
-            code="unsupported-compaction",
-            features=("order_strategy",),
-            hint="leave order_strategy out",
-        )
     named = _keys(snapshot, ordering)
     names, keys = tuple(named), list(named.values())
     entries = partitions_where(snapshot, snapshot.entries, where)
@@ -106,6 +101,23 @@ def order_rows(
         placed = placed.sortWithinPartitions(*own, *by)
     # "Use dynamic partition overwrite"
     return written_compacted(placed, snapshot, plan, candidates, open_store, retry, is_overwrite=True)
+
+
+def _ensure_no_order(snapshot: Snapshot) -> None:
+    """Refuses tables whose rows have an order of their own.
+
+    "Spark compact with sort_type ... only support unaware-bucket append-only table yet".
+    """
+    own = "a primary key stand in the order of their keys" if snapshot.schema.primary_keys else None
+    if DATA_EVOLUTION.get(snapshot.schema.options):
+        own = "data evolution stand in the order of their ids"
+    if own is not None:
+        raise UnsupportedFeature(
+            f"rows of a table with {own}",
+            code="unsupported-compaction",
+            features=("order_strategy",),
+            hint="leave order_strategy out",
+        )
 
 
 def _keys(snapshot: Snapshot, ordering: Ordering) -> dict[str, RankKey]:
