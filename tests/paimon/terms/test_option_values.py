@@ -12,7 +12,7 @@ from paimon_rows import append, open_target
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema import SchemaChange
-from alluvium.paimon.terms.option_values import wrong_values
+from alluvium.paimon.terms.option_values import ensure_may_be_given, wrong_values
 from alluvium.storage.open import open_store
 
 SCHEMA = pa.schema([("k", pa.int64()), ("p", pa.string())])
@@ -89,3 +89,31 @@ def test_files_of_a_form_that_others_write_are_not_written(tmp_path: Path) -> No
         append(open_target(open_store(url)), [{"k": 1, "p": "a"}])
     assert "csv" in caught.value.message
     assert not open_store(url).list_names("snapshot", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"merge-engine": "first-row"}, "immutable-option"),
+        ({"data-file.path-directory": "d"}, "immutable-option"),
+        ({"row-tracking.enabled": "true"}, "immutable-option"),
+        ({"deletion-vectors.enabled": "true"}, "deletion-vectors-change"),
+        ({"bucket": "3"}, "bucket-change"),
+        ({"target-file-size": "much"}, "invalid-table-option"),
+    ],
+)
+def test_options_of_a_call_that_files_depend_on(given: dict[str, str], code: str) -> None:
+    options = {"bucket": "2"}
+    with pytest.raises(InvalidRequest) as caught:
+        ensure_may_be_given(options, {"target-file-size": "1 mb", **given})
+    assert caught.value.code == code
+    ensure_may_be_given(options, {"bucket": "2", "target-file-size": "1 mb", "num-sorted-run.compaction-trigger": "2"})
+
+
+@pytest.mark.parametrize("given", [{"branch": "b"}, {"scan.snapshot-id": "1"}, {"merge-engine": "aggregation"}])
+def test_options_on_top_of_a_table_are_those_of_a_call(tmp_path: Path, given: dict[str, str]) -> None:
+    table = PaimonTable.create(str(tmp_path / "t"), SCHEMA, primary_keys=["k"])
+    with pytest.raises(InvalidRequest) as caught:
+        table.with_options(given)
+    assert caught.value.code in ("invalid-option", "immutable-option")
+    assert table.with_options({"snapshot.num-retained.max": "3"}) is not table

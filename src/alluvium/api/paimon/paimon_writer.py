@@ -23,8 +23,7 @@ from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.terms.option_values import wrong_values
-from alluvium.paimon.terms.options import ensure_option_may_change
+from alluvium.paimon.terms.option_values import ensure_may_be_given
 from alluvium.paimon.upkeep.maintain import maintain
 from alluvium.paimon.write.target import KEYS_MOVED, PaimonTarget
 from alluvium.paimon.write.write import ensure_writable
@@ -212,17 +211,7 @@ def _target(
             code="partition-mismatch",
             hint="leave partitionBy out",
         )
-    for key, message in wrong_values(options.table):
-        raise InvalidRequest(message, code="invalid-table-option", column=key)
-    for key, value in options.table.items():
-        # Files are written by them, and their other readers and writers know what the schema says alone.
-        ensure_option_may_change(schema.options, key, value)
-        if key == "bucket" and schema.options.get(key, "-1") != value:
-            raise InvalidRequest(
-                f"the table has {schema.options.get(key, '-1')} buckets, not {value}",
-                code="bucket-change",
-                hint='PaimonTable.forPath(url).alter([SchemaChange.set_option("bucket", ...)]), then overwrite it',
-            )
+    ensure_may_be_given(schema.options, options.table)
     schema = replace(schema, options={**schema.options, **options.table})
     return PaimonTarget(store, schema, snapshot, retry, properties)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from alluvium.errors import InvalidRequest
 from alluvium.paimon.terms import compaction_options, life_options
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.terms.durations import parse_duration
@@ -87,6 +88,30 @@ _OTHERS: Mapping[str, _Parser] = {
 }  # fmt: skip
 #: Options of one column, by how they end.
 _OF_COLUMNS: Mapping[str, _Parser] = {".ignore-retract": o.parse_boolean, ".stats-mode": _stats_mode}
+
+
+def ensure_may_be_given(options: Mapping[str, str], given: Mapping[str, str]) -> None:
+    """Refuses options of a single call that its files must not be written by: other readers and writers know what the
+    schema says alone.
+
+    Args:
+        options: Of the table.
+        given: On top of them.
+
+    Raises:
+        InvalidRequest: `"invalid-table-option"`: a text is none of its option's values; `"bucket-change"`, or as of
+            `ensure_option_may_change`.
+    """
+    for key, message in wrong_values(given):
+        raise InvalidRequest(message, code="invalid-table-option", column=key)
+    for key, value in given.items():
+        o.ensure_option_may_change(options, key, value)
+        if key == "bucket" and options.get(key, "-1") != value:
+            raise InvalidRequest(
+                f"the table has {options.get(key, '-1')} buckets, not {value}",
+                code="bucket-change",
+                hint='PaimonTable.forPath(url).alter([SchemaChange.set_option("bucket", ...)]), then overwrite it',
+            )
 
 
 def wrong_values(options: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from alluvium.paimon.log.schema_log import MAIN_BRANCH, load_latest_schema, not_
 from alluvium.paimon.log.travel import find_since, find_since_watermark, read_tag
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.life_options import TAG_TIME_RETAINED_MS
+from alluvium.paimon.terms.option_values import ensure_may_be_given
 from alluvium.paimon.terms.spec import SnapshotDocument
 from alluvium.paimon.upkeep.life import as_latest, auto_tags, branches, rollback, tags
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -24,6 +25,9 @@ from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+#: What options begin with that choose rows.
+_OF_READERS = ("scan.", "incremental-")
 
 
 class TableHistory:
@@ -44,7 +48,21 @@ class TableHistory:
         return replace(newest, options={**newest.options, **self._options}) if self._options else newest
 
     def with_options(self, options: Mapping[str, str]) -> Self:
-        """The same table, whose options are on top of its own as long as this object is used: they are not stored."""
+        """The same table, whose options are on top of its own as long as this object is used: they are not stored.
+
+        Raises:
+            InvalidRequest: As of `ensure_may_be_given`; or an option says which rows are read (`"invalid-option"`).
+        """
+        reads = next((key for key in options if key == "branch" or key.startswith(_OF_READERS)), None)
+        if reads is not None:
+            raise InvalidRequest(
+                f"{reads} says which rows are read, and the newest ones are worked on",
+                code="invalid-option",
+                url=self._store.url,
+                hint='PaimonTable.forPath(url, branch="...") is a branch',
+            )
+        with locating(self._store, None):
+            ensure_may_be_given(self._own_schema().options, options)
         named = copy.copy(self)
         named._options = {**self._options, **options}
         return named
