@@ -24,18 +24,28 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
 from alluvium.api.counterparts.raising import counterparts
+from alluvium.api.delta.creation.request import Mode
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access
 from alluvium.api.names.answered import answer_names, forget_names
 from alluvium.api.names.catalog_tables import create_in_catalog
 from alluvium.api.names.catalog_writer import insert_into, save_as_table
 from alluvium.api.names.frame_views import insertable_access
 from alluvium.api.names.listed_columns import told_by_log
+from alluvium.api.names.paimon_access import PROVIDER as PAIMON
 from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
+from alluvium.api.names.warehouse_rows import MadeOfRows
 from alluvium.api.names.warehouses import open_warehouses
 from alluvium.api.reader import WHERE_POSSIBLE, read
 from alluvium.api.server_scan import register
 from alluvium.api.session.delta_settings import tell_of_statement, tell_of_unread
+from alluvium.api.session.paimon_names import (
+    PaimonName,
+    PaimonTableWriter,
+    insert_into_paimon,
+    paimon_name,
+    save_as_paimon,
+)
 from alluvium.api.session.said import (
     ensure_inserts,
     ensure_unbucketed,
@@ -411,6 +421,13 @@ def _save_as_table(
     said = said_of(self)
     partitions = said.partition_by if partitionBy is None else partitionBy
     names = (partitions,) if isinstance(partitions, str) else tuple(partitions)
+    paimon = _paimon_name(self, name, format)
+    if paimon is not None:
+        ensure_unbucketed(said)
+        source = format or said.format
+        wanted = MadeOfRows(Mode.CREATE, names, {"provider": source} if source else {}, {**said.options, **options})
+        save_as_paimon(self._df, paimon, mode or said.mode, wanted)
+        return None
     if _format(self, format) is None and not _appends_to_ours(self, name, format, mode):
         _ensure_not_ours(self, name, str(mode or said.mode))
         return original(self, name, format, mode, partitionBy, **options)
@@ -419,6 +436,15 @@ def _save_as_table(
         ensure_unbucketed(said)
         save_as_table(self._df, name, mode or said.mode, names, {**said.options, **options})
     return None
+
+
+def _paimon_name(writer: DataFrameWriter, name: str, format: str | None = None) -> PaimonName | None:
+    """What a name means, if it is a Paimon table's, or is to be one's."""
+    spark = _session(writer)
+    found = paimon_name(spark, name) if is_enabled(spark) else None
+    if found is not None or str(_format(writer, format)).casefold() != PAIMON or is_connect(spark):
+        return found
+    return PaimonName(spark, name, None)
 
 
 def _appends_to_ours(writer: DataFrameWriter, name: str, format: str | None, mode: str | None) -> bool:
@@ -444,17 +470,28 @@ def _ensure_not_ours(writer: DataFrameWriter, name: str, mode: str) -> None:
 def _insert_into(
     original: Callable[..., object], self: DataFrameWriter, tableName: str, overwrite: bool | None = None
 ) -> object:
-    access = insertable_access(self._spark, tableName) if is_enabled(self._spark) else None
-    if access is None:
+    if not is_enabled(self._spark):
         return original(self, tableName, overwrite)
     said = said_of(self)
     overwrites = overwrite if overwrite is not None else str(said.mode).casefold() == "overwrite"
-    with counterparts("insertInto"):
-        ensure_inserts(said)
-        insert_into(self._df, access, overwrites, said.options)
+    access = insertable_access(self._spark, tableName)
+    if access is not None:
+        with counterparts("insertInto"):
+            ensure_inserts(said)
+            insert_into(self._df, access, overwrites, said.options)
+        return None
+    named = paimon_name(self._spark, tableName)
+    paimon = None if named is None else named.insertable()
+    if paimon is None:
+        return original(self, tableName, overwrite)
+    ensure_inserts(said)
+    insert_into_paimon(self._df, paimon, overwrites, said.options)
     return None
 
 
 def _write_to(original: Callable[..., object], self: DataFrame, table: str) -> object:
     theirs = original(self, table)
-    return TableWriter(self, table, theirs) if is_enabled(self.sparkSession) else theirs
+    if not is_enabled(self.sparkSession):
+        return theirs
+    paimon = paimon_name(self.sparkSession, table)
+    return TableWriter(self, table, theirs) if paimon is None else PaimonTableWriter(self, paimon, theirs)
