@@ -45,8 +45,16 @@ class PaimonAccess:
     entry: CatalogTable | None = None
     branch: str | None = None
 
-    def insert(self, rows: DataFrame, overwrite: bool, options: Mapping[str, object]) -> Committed:
+    def insert(
+        self, rows: DataFrame, overwrite: bool, options: Mapping[str, object], partition_by: Sequence[str] = ()
+    ) -> Committed:
         """Rows into the table, columns by name; types are cast as INSERT does.
+
+        Args:
+            rows: The rows.
+            overwrite: Whether they take the place of others.
+            options: Of the writer.
+            partition_by: Partition keys that the table must have; none where nobody says which.
 
         Raises:
             InvalidRequest: Columns that the table lacks, or types that cannot be cast.
@@ -56,12 +64,12 @@ class PaimonAccess:
         if self.branch is not None:
             options = {**options, "branch": self.branch}
         if parse_merging(options, self.spark).is_asked:
-            return write_paimon(rows, store, "Overwrite" if overwrite else "Append", (), options, DEFAULT_RETRY)
-        brought = {name.casefold() for name in rows.columns}
-        schema = self.schema()
-        wanted = [f for f in schema.fields if f.name.casefold() in brought]
-        given = align(rows, Struct(tuple(wanted)), Assignment.CAST)
-        return write_paimon(given, store, "Overwrite" if overwrite else "Append", (), options, DEFAULT_RETRY)
+            given = rows
+        else:
+            brought = {name.casefold() for name in rows.columns}
+            wanted = [f for f in self.schema().fields if f.name.casefold() in brought]
+            given = align(rows, Struct(tuple(wanted)), Assignment.CAST)
+        return write_paimon(given, store, "Overwrite" if overwrite else "Append", partition_by, options, DEFAULT_RETRY)
 
     def target(self) -> PaimonTarget:
         """The table as rows are written into it."""

@@ -18,11 +18,14 @@ from alluvium.api.paimon.paimon_table import PaimonTable
 from alluvium.api.reader import read
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.log import warehouse
-from alluvium.paimon.log.schema_log import list_schema_ids
-from alluvium.paimon.schema.logical import declared_text
+from alluvium.paimon.log.schema_log import list_schema_ids, publish_first_schema
+from alluvium.paimon.schema.logical import declared_text, fields_from_logical
+from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.schema.ddl import CHAR_VARCHAR
+from alluvium.schema.types import Struct
 from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.naming.types import from_spark_declared
 from alluvium.spark.sessions.catalog_relations import TableEntry, table_of
 from alluvium.spark.sessions.named_catalog import Method, has_catalog, put_catalog, remove_catalog
 from alluvium.spark.sessions.session import is_connect
@@ -32,6 +35,7 @@ from alluvium.storage.store import Store
 #: A setting of a session: copies of it (the batches of a stream) have it, too.
 _SETTING = "spark.alluvium.catalogs"
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PROVIDER = "paimon"
 #: Properties that Spark says of every table, and that are none of it.
 _SPARKS = frozenset(("provider", "owner", "external", "is_managed_location", "option.serialization.format"))
 
@@ -53,6 +57,16 @@ class NamedTable:
     table: str
     branch: str | None = None
     system: str | None = None
+
+    @property
+    def text(self) -> str:
+        """As it is said, without the catalog's quotes."""
+        marks = [
+            self.table,
+            *([f"branch_{self.branch}"] if self.branch else ()),
+            *([self.system] if self.system else ()),
+        ]
+        return f"{self.catalog}.{self.database}.{'$'.join(marks)}"
 
 
 def open_warehouses(spark: SparkSession, catalogs: Mapping[str, str]) -> None:
@@ -121,16 +135,32 @@ def has_named(spark: SparkSession, named: NamedTable) -> bool:
     return bool(list_schema_ids(session_opener(spark, None)(url_of(spark, named))))
 
 
-def create_named(
-    spark: SparkSession,
-    named: NamedTable,
-    schema: StructType,
-    partitions: Sequence[str],
-    properties: Mapping[str, str],
-) -> PaimonTable:
-    """Makes a table in a warehouse; properties are its options, keys among them."""
+def ensure_makeable(named: NamedTable) -> None:
+    """Refuses to make a table under a name that is not one of its own (`invalid-name`)."""
+    if named.system or named.branch:
+        what = "branches are made by CALL sys.create_branch" if named.branch else "system tables show what is there"
+        raise InvalidRequest(
+            f"{named.text} is no name of a table to make", code="invalid-name", hint=f"leave out what follows $: {what}"
+        )
+
+
+def described_table(schema: Struct, partitions: Sequence[str], properties: Mapping[str, str]) -> TableSchema:
+    """A table as CREATE TABLE says of it; properties are its options, keys among them.
+
+    Raises:
+        InvalidRequest: A rule of tables is broken.
+        UnsupportedFeature: It is to be of another format, or to lie elsewhere (`"unsupported-option"`).
+    """
     options = {k: v for k, v in properties.items() if k not in _SPARKS and not k.startswith("option.")}
     comment, location = options.pop("comment", None), options.pop("location", None)
+    provider = properties.get("provider", _PROVIDER)
+    if provider.casefold() != _PROVIDER:
+        raise UnsupportedFeature(
+            f"a warehouse has Paimon tables, and none of the format {provider}",
+            code="unsupported-option",
+            features=("USING",),
+            hint="leave the format out, or say paimon",
+        )
     if location is not None:
         raise UnsupportedFeature(
             "a table of a warehouse lies in its database's folder, and nowhere else",
@@ -139,7 +169,22 @@ def create_named(
             hint="leave LOCATION out",
         )
     keys = [key.strip() for key in options.pop("primary-key", "").split(",") if key.strip()]
-    return PaimonTable.create(url_of(spark, named), schema, partitions, keys, options, comment)
+    return TableSchema.create(
+        number_fields(fields_from_logical(schema)), tuple(partitions), tuple(keys), options, comment
+    )
+
+
+def create_named(
+    spark: SparkSession,
+    named: NamedTable,
+    schema: StructType,
+    partitions: Sequence[str],
+    properties: Mapping[str, str],
+) -> None:
+    """Makes a table in a warehouse, without rows."""
+    columns = from_spark_declared(schema)
+    table = described_table(columns, partitions, properties)
+    publish_first_schema(session_opener(spark, None)(url_of(spark, named)), table)
 
 
 def _named(catalog: str, database: str, name: str) -> NamedTable:
@@ -328,8 +373,9 @@ class _Warehouse:
     def create_table(self, arguments: Sequence[JavaObject]) -> JavaObject:
         identifier, rest = arguments[0], arguments[1:]
         named = self._named(identifier)
-        if named is None or named.system or named.branch:
+        if named is None:
             raise InvalidRequest(f"{identifier.name()!s} is no name of a table", code="invalid-name")
+        ensure_makeable(named)
         if not self.has_database((named.database,)):
             return self._no_namespace((named.database,))
         if self.has_table(identifier):

@@ -106,6 +106,7 @@ def write_paimon(
     retry: RetryPolicy,
     storage_options: Mapping[str, str] | None = None,
     asked: DataFrame | None = None,
+    created: TableSchema | None = None,
 ) -> Committed:
     """Writes the rows of a DataFrame into a Paimon table.
 
@@ -118,6 +119,7 @@ def write_paimon(
         retry: How often a lost commit is tried again.
         storage_options: For Python workers, where these write the files.
         asked: The query that the rows come from, where their own plan does not tell what they have read.
+        created: The table to create, where more is said of it than rows and options tell.
 
     Raises:
         InvalidRequest: The rows or arguments do not fit; the table is as it was.
@@ -128,13 +130,13 @@ def write_paimon(
     options = parse_paimon_options(given)
     for _ in range(retry.max_repeats):
         try:
-            return _write(df, store, save_mode, names, options, retry, storage_options, asked)
+            return _write(df, store, save_mode, names, options, retry, storage_options, asked, created)
         except CommitConflict as error:
             # Nothing is there of the attempt. In which buckets keys are, and which numbers are free, is asked anew.
             if error.code not in _ASKED_ANEW:
                 raise
             log.warning("written anew: %s", error.message)
-    return _write(df, store, save_mode, names, options, retry, storage_options, asked)
+    return _write(df, store, save_mode, names, options, retry, storage_options, asked, created)
 
 
 def _write(
@@ -146,8 +148,9 @@ def _write(
     retry: RetryPolicy,
     storage_options: Mapping[str, str] | None,
     asked: DataFrame | None,
+    created: TableSchema | None,
 ) -> Committed:
-    target = _target(df, store, names, options, retry)
+    target = _target(df, store, names, options, retry, created)
     if target.exists:
         if save_mode == "ErrorIfExists":
             raise InvalidRequest(
@@ -193,7 +196,12 @@ def _write(
 
 
 def _target(
-    df: DataFrame, store: Store, names: Sequence[str], options: PaimonOptions, retry: RetryPolicy
+    df: DataFrame,
+    store: Store,
+    names: Sequence[str],
+    options: PaimonOptions,
+    retry: RetryPolicy,
+    created: TableSchema | None = None,
 ) -> PaimonTarget:
     said = options.known.get("userMetadata")
     properties = {} if said is None else {"userMetadata": said}
@@ -203,7 +211,8 @@ def _target(
     except NotFound as error:
         if error.code != "not-a-table":
             raise
-        return PaimonTarget(store, _new_schema(df, store, names, options), None, retry, properties)
+        schema = created or _new_schema(df, store, names, options)
+        return PaimonTarget(store, schema, None, retry, properties)
     schema = snapshot.schema
     if names and tuple(names) != schema.partition_keys:
         raise InvalidRequest(

@@ -13,7 +13,6 @@ import functools
 import importlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -25,18 +24,36 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
 from alluvium.api.counterparts.raising import counterparts
+from alluvium.api.delta.creation.request import Mode
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access
 from alluvium.api.names.answered import answer_names, forget_names
 from alluvium.api.names.catalog_tables import create_in_catalog
 from alluvium.api.names.catalog_writer import insert_into, save_as_table
 from alluvium.api.names.frame_views import insertable_access
 from alluvium.api.names.listed_columns import told_by_log
+from alluvium.api.names.paimon_access import PROVIDER as PAIMON
 from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
+from alluvium.api.names.warehouse_rows import MadeOfRows
 from alluvium.api.names.warehouses import open_warehouses
 from alluvium.api.reader import WHERE_POSSIBLE, read
 from alluvium.api.server_scan import register
 from alluvium.api.session.delta_settings import tell_of_statement, tell_of_unread
+from alluvium.api.session.paimon_names import (
+    PaimonName,
+    PaimonTableWriter,
+    insert_into_paimon,
+    paimon_name,
+    save_as_paimon,
+)
+from alluvium.api.session.said import (
+    ensure_inserts,
+    ensure_unbucketed,
+    remember_clusters,
+    remember_mode,
+    remember_partitions,
+    said_of,
+)
 from alluvium.api.session.streams import load_stream, start_stream, stream_table, stream_to_table
 from alluvium.api.session.table_paths import table_path
 from alluvium.api.sql.connect.front import sql as sql_of_server
@@ -51,17 +68,6 @@ from alluvium.spark.statements.resolve import named_rows
 log = logging.getLogger("alluvium")
 
 FORMATS = ("delta", "paimon")
-
-
-@dataclass(slots=True)
-class _Said:
-    """What a reader or writer was told, beside what it told the JVM."""
-
-    format: str | None = None
-    mode: str = "error"
-    partition_by: tuple[str, ...] = ()
-    schema: bool = False
-    options: dict[str, object] = field(default_factory=dict)
 
 
 #: A setting of a classic session that is enabled. Copies of a session have its settings: the batches of a streaming
@@ -154,20 +160,17 @@ def _remains(spark: SparkSession) -> bool:
         return False
 
 
-def _said(owner: object) -> _Said:
-    found: _Said = owner.__dict__.setdefault("_alluvium_said", _Said())
-    return found
-
-
 def _wrap_all(reader: type, writer: type) -> None:
     for owner in (reader, writer):
         _wrap(owner, "format", lambda said, source: setattr(said, "format", source))
         _wrap(owner, "option", lambda said, key, value: said.options.__setitem__(key, value))
         _wrap(owner, "options", lambda said, **options: said.options.update(options))
     _wrap(reader, "schema", lambda said, schema: setattr(said, "schema", True))
-    _wrap(writer, "mode", _remember_mode)
-    _wrap(writer, "partitionBy", _remember_partitions)
-    _wrap(writer, "clusterBy", _remember_clusters)
+    _wrap(writer, "mode", remember_mode)
+    _wrap(writer, "partitionBy", remember_partitions)
+    _wrap(writer, "clusterBy", remember_clusters)
+    _wrap(writer, "bucketBy", lambda said, *buckets: setattr(said, "is_bucketed", True))
+    _wrap(writer, "sortBy", lambda said, *columns: setattr(said, "is_sorted", True))
     _replace(reader, "load", _load)
     _replace(writer, "save", _save)
     _replace(writer, "saveAsTable", _save_as_table)
@@ -198,30 +201,13 @@ def _wrap_all(reader: type, writer: type) -> None:
         _replace(DataStreamWriter, "toTable", _where_enabled(stream_to_table))
 
 
-def _remember_mode(said: _Said, mode: str | None) -> None:
-    # PySpark, too, takes None as "leave it".
-    if mode is not None:
-        said.mode = mode
-
-
-def _remember_partitions(said: _Said, *columns: str | list[str]) -> None:
-    flat = columns[0] if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
-    said.partition_by = tuple(str(c) for c in flat)
-
-
-def _remember_clusters(said: _Said, *columns: str | list[str]) -> None:
-    flat = columns[0] if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
-    # As an option of the writer: it goes wherever these go.
-    said.options["clusterBy"] = ", ".join(str(c) for c in flat)
-
-
 def _wrap(owner: type, name: str, remember: Callable[..., object]) -> None:
     original = getattr(owner, name)
 
     @functools.wraps(original)
     def wrapper(self: object, *args: object, **kwargs: object) -> object:
         result = original(self, *args, **kwargs)
-        remember(_said(self), *args, **kwargs)
+        remember(said_of(self), *args, **kwargs)
         return result
 
     _ORIGINALS[(owner, name)] = original
@@ -286,7 +272,7 @@ def _sql_of_server(
 
 def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameReader, tableName: str) -> DataFrame:
     """`table` of a session, or of a reader with its options."""
-    spark, options = (self, {}) if isinstance(self, SparkSession) else (_session(self), _said(self).options)
+    spark, options = (self, {}) if isinstance(self, SparkSession) else (_session(self), said_of(self).options)
     access: TableAccess | PaimonAccess | None = None
     if is_enabled(spark):
         # Without options Spark asks our catalog, which knows Paimon's tables, too.
@@ -354,7 +340,7 @@ def _format(owner: DataFrameReader | DataFrameWriter, name: str | None) -> str |
     """The format, if it is one of ours and the session is enabled; the session's default where nobody says one."""
     if not is_enabled(_session(owner)):
         return None
-    source = name or _said(owner).format or _session(owner).conf.get("spark.sql.sources.default")
+    source = name or said_of(owner).format or _session(owner).conf.get("spark.sql.sources.default")
     return source if str(source).casefold() in FORMATS else None
 
 
@@ -384,7 +370,7 @@ def _load(
     source = _format(self, format)
     if source is None:
         return original(self, path, format, schema, **options)
-    said = _said(self)
+    said = said_of(self)
     merged = {**said.options, **options}
     with counterparts("load", source):
         if schema is not None or said.schema:
@@ -408,9 +394,10 @@ def _save(
     source = _format(self, format)
     if source is None:
         return original(self, path, format, mode, partitionBy, **options)
-    said = _said(self)
+    said = said_of(self)
     merged = {**said.options, **options}
     with counterparts("save", source):
+        ensure_unbucketed(said)
         write(
             _rows(self),
             table_path(_rows(self).sparkSession, path, merged, "save"),
@@ -431,21 +418,38 @@ def _save_as_table(
     partitionBy: str | list[str] | None = None,
     **options: object,
 ) -> object:
-    said = _said(self)
+    said = said_of(self)
+    partitions = said.partition_by if partitionBy is None else partitionBy
+    names = (partitions,) if isinstance(partitions, str) else tuple(partitions)
+    paimon = _paimon_name(self, name, format)
+    if paimon is not None:
+        ensure_unbucketed(said)
+        source = format or said.format
+        wanted = MadeOfRows(Mode.CREATE, names, {"provider": source} if source else {}, {**said.options, **options})
+        save_as_paimon(self._df, paimon, mode or said.mode, wanted)
+        return None
     if _format(self, format) is None and not _appends_to_ours(self, name, format, mode):
         _ensure_not_ours(self, name, str(mode or said.mode))
         return original(self, name, format, mode, partitionBy, **options)
     ensure_native(_session(self))
-    partitions = said.partition_by if partitionBy is None else partitionBy
-    names = (partitions,) if isinstance(partitions, str) else tuple(partitions)
     with counterparts("saveAsTable"):
+        ensure_unbucketed(said)
         save_as_table(self._df, name, mode or said.mode, names, {**said.options, **options})
     return None
 
 
+def _paimon_name(writer: DataFrameWriter, name: str, format: str | None = None) -> PaimonName | None:
+    """What a name means, if it is a Paimon table's, or is to be one's."""
+    spark = _session(writer)
+    found = paimon_name(spark, name) if is_enabled(spark) else None
+    if found is not None or str(_format(writer, format)).casefold() != PAIMON or is_connect(spark):
+        return found
+    return PaimonName(spark, name, None)
+
+
 def _appends_to_ours(writer: DataFrameWriter, name: str, format: str | None, mode: str | None) -> bool:
     """Whether rows are appended to a table of ours by name: that needs no format."""
-    said, spark = _said(writer), _session(writer)
+    said, spark = said_of(writer), _session(writer)
     if format or said.format or str(mode or said.mode).casefold() != "append" or is_connect(spark):
         return False
     return is_enabled(spark) and known_access(spark, name) is not None
@@ -466,16 +470,28 @@ def _ensure_not_ours(writer: DataFrameWriter, name: str, mode: str) -> None:
 def _insert_into(
     original: Callable[..., object], self: DataFrameWriter, tableName: str, overwrite: bool | None = None
 ) -> object:
-    access = insertable_access(self._spark, tableName) if is_enabled(self._spark) else None
-    if access is None:
+    if not is_enabled(self._spark):
         return original(self, tableName, overwrite)
-    said = _said(self)
+    said = said_of(self)
     overwrites = overwrite if overwrite is not None else str(said.mode).casefold() == "overwrite"
-    with counterparts("insertInto"):
-        insert_into(self._df, access, overwrites, said.options)
+    access = insertable_access(self._spark, tableName)
+    if access is not None:
+        with counterparts("insertInto"):
+            ensure_inserts(said)
+            insert_into(self._df, access, overwrites, said.options)
+        return None
+    named = paimon_name(self._spark, tableName)
+    paimon = None if named is None else named.insertable()
+    if paimon is None:
+        return original(self, tableName, overwrite)
+    ensure_inserts(said)
+    insert_into_paimon(self._df, paimon, overwrites, said.options)
     return None
 
 
 def _write_to(original: Callable[..., object], self: DataFrame, table: str) -> object:
     theirs = original(self, table)
-    return TableWriter(self, table, theirs) if is_enabled(self.sparkSession) else theirs
+    if not is_enabled(self.sparkSession):
+        return theirs
+    paimon = paimon_name(self.sparkSession, table)
+    return TableWriter(self, table, theirs) if paimon is None else PaimonTableWriter(self, paimon, theirs)

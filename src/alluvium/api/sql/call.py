@@ -15,6 +15,7 @@ from alluvium.api.delta.delta_access import TableAccess, known_access
 from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
 from alluvium.spark.sessions.catalog import quoted_name
+from alluvium.spark.sessions.session import session_catalog
 from alluvium.spark.statements.subqueries import subqueries_of, with_plans
 
 Arguments = Mapping[str, object] | Sequence[object]
@@ -82,7 +83,9 @@ class Call:
         if str(node.nodeName()) == "SubqueryAlias":
             return self.paimon(node.child())
         parts = self.parts(node)
-        return None if parts is None else known_paimon(self.spark, quoted_name(parts))
+        if parts is None or session_catalog(self.spark).isTempView(self.java.seq(list(parts))):
+            return None  # as everywhere in Spark, a view hides a table of its name
+        return known_paimon(self.spark, quoted_name(parts))
 
     def parts(self, node: JavaObject) -> tuple[str, ...] | None:
         """The parts of the name that a node stands for, be it said by `IDENTIFIER(...)`; None: it is no name."""

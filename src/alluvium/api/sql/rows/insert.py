@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
@@ -189,7 +189,8 @@ def explain(call: Call, mode: JavaObject) -> str | None:
     rows, options = _planned(call, insert)
     goes = "beside the rows that are there"
     if insert.overwrites:
-        which = "the partitions that they are in" if _is_dynamic(call, insert) else options.get("replaceWhere")
+        replaces_partitions = is_dynamic(call.spark, insert.options, access.url)
+        which = "the partitions that they are in" if replaces_partitions else options.get("replaceWhere")
         if "replaceUsing" in options:
             which = f"rows that are equal in {options['replaceUsing']}"
         if insert.replaces_on is not None:
@@ -267,10 +268,10 @@ def _what_goes(call: Call, insert: _Insert, columns: InsertColumns, schema: Stru
     """The option that says which rows an overwrite replaces, where these are not all, or those of whole partitions."""
     if "replaceUsing" in insert.options or insert.replaces_on is not None:
         return {}
-    is_dynamic = _is_dynamic(call, insert)
+    replaces_partitions = is_dynamic(call.spark, insert.options, insert.access.url)
     if insert.condition is not None:
         condition = call.column(insert.condition)
-    elif is_dynamic:
+    elif replaces_partitions:
         # Writers of Delta tables look at the session themselves.
         return {"partitionOverwriteMode": "dynamic"} if isinstance(insert.access, PaimonAccess) else {}
     elif columns.static:
@@ -281,14 +282,14 @@ def _what_goes(call: Call, insert: _Insert, columns: InsertColumns, schema: Stru
     return {} if where is None else {"replaceWhere": where}
 
 
-def _is_dynamic(call: Call, insert: _Insert) -> bool:
-    """Whether the partitions that the rows are in are replaced, by what the statement or the session says.
+def is_dynamic(spark: SparkSession, options: Mapping[str, object], url: str) -> bool:
+    """Whether the partitions that the rows are in are replaced, by what the writer's options or the session say.
 
     Raises:
         InvalidRequest: The session forbids it.
     """
-    said = insert.options.get("partitionOverwriteMode") or call.spark.conf.get(_PARTITION_MODE, "static")
+    said = options.get("partitionOverwriteMode") or spark.conf.get(_PARTITION_MODE, "static")
     if str(said).casefold() != "dynamic":
         return False
-    ensure_dynamic_allowed(call.spark, insert.access.url)
+    ensure_dynamic_allowed(spark, url)
     return True

@@ -33,7 +33,7 @@ def run(call: Call) -> DataFrame | None:
     plan = call.plan
     parts, spec = call.parts(plan.name()), plan.tableSpec()
     if parts is not None and (named := find_named(call.spark, parts)) is not None:
-        return create_in_warehouse(call, named)
+        return create_in_warehouse(call, named, _mode(call))
     if parts is None or not makes_ours(call, some(spec.provider()), some(spec.serde())):
         return None
     name, mode = quoted_name(parts), _mode(call)
