@@ -16,6 +16,7 @@ from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.commit.draft import Draft
 from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.schema import SchemaChange
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.upkeep.keyed.plan import Asked
 from alluvium.paimon.upkeep.postponed import Moving, plan_moving, totals_of
@@ -190,3 +191,15 @@ def test_files_that_came_later_are_read_later(tmp_path: Path) -> None:
     assert found.before["row_count"].to_pylist() == [1, 2, 3]
     times = found.before["creation_time"].to_pylist()
     assert times == sorted(times) and isinstance(times[0], dt.datetime)
+
+
+def test_a_table_gets_no_buckets_while_rows_wait_for_them(tmp_path: Path) -> None:
+    store = make(tmp_path)
+    table, buckets = PaimonTable.forPath(store.url), [SchemaChange.set_option("bucket", "2")]
+    append(open_target(store), some(1))
+    with pytest.raises(InvalidRequest) as caught:
+        table.alter(buckets)
+    assert caught.value.code == "bucket-change" and table.schema.options["bucket"] == "-2"
+    table.alter([SchemaChange.set_option("target-file-size", "1 mb")])
+    append(open_target(store), [], replace=Replace())
+    assert table.alter(buckets).options["bucket"] == "2"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from alluvium.api.paimon.life.retention import TableRetention
 from alluvium.api.paimon.row_verbs import RowVerbs
@@ -25,6 +26,7 @@ from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
+from alluvium.paimon.terms.options import BUCKET, POSTPONE_BUCKET
 from alluvium.paimon.view.system.system_tables import read_system_table
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.open import open_store
@@ -139,12 +141,26 @@ class PaimonTable(TableRetention, RowVerbs):
         """
         if isinstance(changes, SchemaChange):
             raise InvalidRequest("alter takes a list of changes", code="invalid-schema-change", hint="[change]")
-        return publish_next_schema(
-            self._store,
-            lambda newest: newest.apply(changes, bool(list_snapshots(self._store, self._branch))),
-            self._branch,
-            retry,
-        )
+
+        def altered(newest: TableSchema) -> TableSchema:
+            following = newest.apply(changes, bool(list_snapshots(self._store, self._branch)))
+            self._ensure_none_waits(newest, following)
+            return following
+
+        return publish_next_schema(self._store, altered, self._branch, retry)
+
+    def _ensure_none_waits(self, before: TableSchema, following: TableSchema) -> None:
+        """Rows that wait to be divided belong to no bucket: who gives the table buckets would never see them again."""
+        if BUCKET.get(before.options) != POSTPONE_BUCKET or BUCKET.get(following.options) == POSTPONE_BUCKET:
+            return
+        waiting = pc.equal(load_snapshot(self._store, At(), self._branch).entries["bucket"], POSTPONE_BUCKET)
+        if pc.any(waiting, min_count=0).as_py():
+            raise InvalidRequest(
+                "rows wait to be divided into buckets (bucket = -2)",
+                code="bucket-change",
+                url=self._store.url,
+                hint="compact() first, which divides them",
+            )
 
     def snapshots(self) -> pa.Table:
         """The snapshots there are, oldest first: the system table `snapshots`."""

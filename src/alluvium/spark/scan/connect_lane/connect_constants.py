@@ -8,14 +8,17 @@ the address. Deleted rows are bits in an array of the same table: a look-up in i
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import DataType, Field, Struct
 from alluvium.spark.naming.names import quote, unused_name
@@ -29,6 +32,8 @@ MAX_RELATIONS = 8
 #: Files that are looked up in a map at most: Spark goes through its keys one by one.
 _MAX_LOOKED_UP = 128
 _WORD_BITS = 64
+#: The constants of a file.
+_Texts: TypeAlias = "list[str | None]"
 #: What a row raises whose file has another size than the log says. `connect_failures` makes our error of it.
 _WRONG_SIZE = "\nalluvium.errors.CorruptTable: a data file has another size than the log says\n"
 _WRONG_ADDRESS = "\nalluvium.errors.CorruptTable: Spark read a data file under another address than the log's\n"
@@ -66,10 +71,7 @@ def with_looked_up_constants(
         constants: Which constants become columns.
     """
     values = [pc.struct_field(files["constants"], f.name).to_pylist() for f in constants.fields]
-    rows = [
-        sf.struct(*(_literal(value, f.type).alias(f.name) for value, f in zip(row, constants.fields, strict=True)))
-        for row in zip(*values, strict=True)
-    ]
+    rows = [[None if value is None else _text(value) for value in row] for row in zip(*values, strict=True)]
     sizes, metadata = files["size"].to_pylist(), relation.metadataColumn("_metadata")
     often = Counter(sizes)
     by_size = {size: row for size, row in zip(sizes, rows, strict=True) if often[size] == 1}
@@ -78,19 +80,25 @@ def with_looked_up_constants(
     spellings = _both_spellings(table.filter(pa.array([often[size] > 1 for size in sizes], pa.bool_())), "key")
     by_path = {key: rows[place] for key, place in zip(*spellings.to_pydict().values(), strict=True)}
     found = [
-        *([_looked_up(by_size, metadata["file_size"].cast("long"))] if by_size else []),
-        *([_looked_up(by_path, metadata["file_path"])] if by_path else []),
+        *([_looked_up(by_size, "bigint", metadata["file_size"].cast("long"))] if by_size else []),
+        *([_looked_up(by_path, "string", metadata["file_path"])] if by_path else []),
     ]
-    row = sf.coalesce(*found, sf.raise_error(sf.lit(_WRONG_SIZE)).cast(to_spark(constants)))
-    shown = (_named(padded_char(row.getField(f.name), f), f) for f in constants.fields)
+    row = sf.coalesce(*found, sf.raise_error(sf.lit(_WRONG_SIZE)).cast("array<string>"))
+    shown = (
+        _named(padded_char(_of_text(sf.get(row, sf.lit(n)), f.type), f), f) for n, f in enumerate(constants.fields)
+    )
     # True for all. Of `_metadata` Spark reads the members that a plan names, and all of them where it names none.
     sized = relation.where(metadata["file_size"] >= 0)
     return sized.select(*(quote(name) for name in data.names), *shown)
 
 
-def _looked_up(rows: Mapping[int, Column] | Mapping[str, Column], key: Column) -> Column:
-    keys = sf.array(*(sf.lit(k).cast("long") if isinstance(k, int) else sf.lit(k) for k in rows))
-    return sf.element_at(sf.map_from_arrays(keys, sf.array(*rows.values())), key)
+def _looked_up(rows: Mapping[int, _Texts] | Mapping[str, _Texts], key_type: str, key: Column) -> Column:
+    """The texts that stand in a map, which is one literal of the plan: the server folds it when it plans the query, and
+    to analyse an expression for each value took it longer than to read a hundred small files.
+    """
+    text = json.dumps({"k": list(rows), "v": list(rows.values())})
+    told = sf.from_json(sf.lit(text), f"k array<{key_type}>, v array<array<string>>")
+    return sf.element_at(sf.map_from_arrays(told.getField("k"), told.getField("v")), key)
 
 
 def _is_literal(values: pa.ChunkedArray) -> bool:
@@ -118,13 +126,21 @@ def with_literal_constants(relation: DataFrame, row: pa.Table, constants: Struct
 
 
 def _literal(value: object, data_type: DataType) -> Column:
-    text = value
-    if value is not None and not isinstance(value, bytes):
-        # Aware times have their offset in the text, so that the session's zone has no say.
-        text = str(value).lower() if isinstance(value, bool) else str(value)
     # Never equal to null, so the value itself; but nullable, as a file's column is, until the optimizer folds it.
-    spark_type = to_spark(data_type)
-    return sf.nullif(sf.lit(text).cast(spark_type), sf.lit(None).cast(spark_type))
+    text = sf.lit(None if value is None else _text(value))
+    return sf.nullif(_of_text(text, data_type), sf.lit(None).cast(to_spark(data_type)))
+
+
+def _text(value: object) -> str:
+    """A value as Spark casts it from; bytes as hexadecimal digits."""
+    if isinstance(value, bytes):
+        return value.hex()
+    # Aware times have their offset in the text, so that the session's zone has no say.
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _of_text(text: Column, data_type: DataType) -> Column:
+    return sf.unhex(text) if data_type == t.BINARY else text.cast(to_spark(data_type))
 
 
 def with_joined_constants(
