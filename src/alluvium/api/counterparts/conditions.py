@@ -300,7 +300,7 @@ ROWS: tuple[Row, ...] = (
     _row("invalid-expression", "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "42621", at="create", says="holds a query"),
     # --- rows that do not fit
     _row("append-only", "DELTA_CANNOT_MODIFY_APPEND_ONLY", "42809", OPERATION),
-    _row("schema-mismatch", "DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", at="save saveAsTable", says="the data lacks the partition column", columnName="column"),
+    _row("schema-mismatch", "DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", at="save saveAsTable stream", says="the data lacks the partition column", columnName="column"),
     _row("schema-mismatch", "CANNOT_UP_CAST_DATATYPE", "42846", says="allows no cast that might fail"),
     _row("schema-mismatch", "DELTA_FAILED_TO_MERGE_FIELDS", "22005", says="in the table and", currentField="column", updateField="column"),
     _row("schema-mismatch", "DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", says="more than one column", duplicateCols="column"),

@@ -29,10 +29,12 @@ class Assignment(enum.Enum):
     EXACT: the same type, or a narrower one that the files hold alike (byte, short, int), or null: `df.write.save`.
     CAST: what Spark's store assignment converts (`StorePolicy`), by default with an error at run time where a value
         does not fit: `INSERT`, `saveAsTable`, `insertInto`, `writeTo`.
+    STREAM: as CAST, but that rows say in which partition they are, as with EXACT: the sink of a stream.
     """
 
     EXACT = "exact"
     CAST = "cast"
+    STREAM = "stream"
 
 
 def align(

@@ -62,7 +62,7 @@ def complete(df: DataFrame, schema: Struct, plan: WritePlan, assignment: Assignm
         InvalidRequest: `"schema-mismatch"`, as of `align`; `"numbers-given"`: the data brings a column whose numbers
             only the table may make; `"invalid-expression"`: Spark cannot compute a column by the table's expression.
     """
-    needed = lacking(plan, schema, df.columns, may_lack_partitions=assignment is not Assignment.EXACT)
+    needed = lacking(plan, schema, df.columns, may_lack_partitions=assignment is Assignment.CAST)
     rows = align(df, schema, assignment)
     # Constants first, then numbers: computed columns see both.
     rows = _with_values(rows, schema, needed.constants)

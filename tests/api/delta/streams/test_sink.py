@@ -206,6 +206,11 @@ def test_partitions(streams) -> None:
     writer.trigger(availableNow=True).start(streams.path("out")).awaitTermination()
     view = alluvium.open(streams.path("out"))
     assert (view.partition_columns, view.to_arrow().num_rows) == (("p",), 4)
+    # As delta-spark's: rows that say nothing of their partition are not those of no partition.
+    for options in ({}, {"mergeSchema": "true"}):
+        with pytest.raises(StreamingQueryException, match="DELTA_PARTITION_COLUMN_NOT_FOUND"):
+            streams.into(streams.read("t"), "out", checkpointLocation=streams.path("cp2"), **options).awaitTermination()
+    assert alluvium.open(streams.path("out")).version == view.version
 
 
 def test_clusters(streams) -> None:

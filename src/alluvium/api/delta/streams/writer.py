@@ -80,7 +80,7 @@ class DeltaSink:
                 _SAVE_MODES[self.said.mode],
                 self.said.partition_by,
                 replace(self.options, known={**self.options.known, **txn}),
-                assignment=Assignment.CAST,
+                assignment=Assignment.STREAM,
                 operation_of=lambda config: self._operation(batch),
                 open_elsewhere=self.open_any,
                 asked=batch.seen,
