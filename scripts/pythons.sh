@@ -21,8 +21,10 @@ find_python() {
 }
 
 # What pyproject.toml asks for at least, as pins: "numpy>=1.26" becomes "numpy==1.26.*".
-oldest_core() {
+oldest() {
   sed -n '/^dependencies = \[/,/^\]/s/^ *"\([a-z]*\)>=\([0-9.]*\)",*/\1==\2.*/p' pyproject.toml
+  sed -n 's/^\(pandas\|polars\|duckdb\|sketches\|iceberg\) = \["\([a-z]*\)>=\([0-9.]*\)"\]/\2==\3.*/p' pyproject.toml |
+    sed 's/^pyiceberg==/pyiceberg[sql-sqlite]==/'
 }
 
 failed=0
@@ -31,9 +33,8 @@ for version in $versions; do
   case "$version" in
     oldest)
       python=3.10
-      # Without the readers of others, which want newer libraries than ours do; their tests are skipped.
-      { oldest_core; grep -E '^(hypothesis|pytest|protobuf|grpc|google|zstandard)' requirements/test.txt; } >"$requirements"
-      printf 'pandas==2.2.*\npyspark==4.0.*\nhatchling\neditables\n' >>"$requirements"
+      { oldest; grep -vE '^(-r|#|pandas|polars|duckdb|datasketches|pyiceberg)' requirements/test.txt; } >"$requirements"
+      echo 'pyspark==4.0.*' >>"$requirements"
       ;;
     pandas3) sed 's/^pandas==.*/pandas>=3/' requirements/test.txt >"$requirements" && echo 'pyspark==4.3.*' >>"$requirements" ;;
     *) python="$version"; cp requirements/dev.txt "$requirements" ;;
