@@ -275,6 +275,17 @@ def counts(df):
     return df.groupBy("p").agg(sf.count("*").alias("n")).collect()
 
 
+def test_constants_that_are_looked_up_are_a_literal_that_the_server_folds(connect, tmp_path: Path):
+    """Else it would read the text anew for every row."""
+    url = str(tmp_path / "t")
+    rows = {"x": range(12), "p": [f"v{n}" for n in range(12)], "d": pa.array(range(12), pa.date32()), "b": [True] * 12}
+    alluvium.write(pa.table(rows), url, partition_by=("p", "d", "b"))
+    grouped = alluvium.read(connect, url).groupBy("p", "d", "b").count()
+    plan = grouped._explain_string(mode="extended").partition("== Optimized Logical Plan ==")[2]
+    assert "map(keys:" in plan and "from_json" not in plan.lower()
+    assert sorted(row["p"] for row in grouped.collect()) == sorted(rows["p"])
+
+
 @pytest.mark.usefixtures("way")
 def test_row_ids(connect, tmp_path: Path):
     """ "readers must add the index of the row in the file to the `baseRowId`" """
