@@ -10,13 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from faulty_store import FaultyStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alluvium.codecs.avro.avro_container import AvroContainer, WriterSchema, format_avro, joined_avro, read_avro
 from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
 from alluvium.errors import CorruptTable
-from alluvium.paimon.files.manifest import load_manifest_list, read_manifest, read_manifest_list
+from alluvium.paimon.files.manifest import decode_manifests, load_manifest_list, read_manifest, read_manifest_list
 from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_manifests
 from alluvium.paimon.files.manifest_write import (
     describe_joined,
@@ -110,30 +111,36 @@ LEAST_TWO = {"manifest.merge_min_count": "2"}
 @pytest.mark.parametrize("way", ["as written", "a deletion", "an older line", "another writer"])
 def test_merging_by_either_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     """What can be joined is not decoded; and what cannot, is."""
-    store, table_schema = LocalStore(str(tmp_path)), schema("p", **LEAST_TWO)
+    local, table_schema = LocalStore(str(tmp_path)), schema("p", **LEAST_TWO)
     tables = [entries(("p",), [{**FILE, "p": n}], "f", False) for n in range(3)]
     if way == "a deletion":
         tables[2] = entries(("p",), [{**FILE, "p": 0}], "f", False, kind=1)
-    lines = stored(store, tables, table_schema)
+    lines = stored(local, tables, table_schema)
     if way == "an older line":
         place = lines.schema.get_field_index("min_level")
         lines = lines.set_column(place, lines.schema.field(place), pa.nulls(3, pa.int32()))
     if way == "another writer":
-        own, records = read_avro(store.get("manifest/m1"), "m1")
-        store.put("manifest/m1", format_avro({**own, "doc": "of another"}, records, "null"))
+        own, records = read_avro(local.get("manifest/m1"), "m1")
+        local.put("manifest/m1", format_avro({**own, "doc": "of another"}, records, "null"))
     decoded = []
-    monkeypatch.setattr(
-        "alluvium.paimon.files.manifest_merge.read_manifests",
-        lambda store, names: decoded.append(names) or pa.concat_tables([read_manifest(store, n) for n in names]),
-    )
+
+    def decode(files: list[tuple[str, bytes]]) -> pa.Table:
+        decoded.append(files)
+        return decode_manifests(files)
+
+    monkeypatch.setattr("alluvium.paimon.files.manifest_merge.decode_manifests", decode)
+    store = FaultyStore(local)
     writer = ManifestWriter(table_schema)
     (line,) = merge_manifests(store, lines, writer).to_pylist()
+    reads = list(store.requests)
     ((path, data),) = writer.parts
-    store.put(path, data)
-    found = read_manifest(store, line["file_name"])
+    local.put(path, data)
+    found = read_manifest(local, line["file_name"])
     assert [row["partition"] for row in found.to_pylist()] == [
         partition(("p",), {"p": n}) for n in ((1,) if way == "a deletion" else (0, 1, 2))
     ]
+    # Each is read once, whichever way it goes.
+    assert sorted(path for verb, path in reads if verb == "get") == [f"manifest/m{n}" for n in range(3)]
     again = describe_manifest(line["file_name"], len(data), found, table_schema)
     assert line == again.to_pylist()[0] and bool(decoded) == (way != "as written")
 

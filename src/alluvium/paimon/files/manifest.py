@@ -97,7 +97,12 @@ def read_manifest(store: Store, name: str) -> pa.Table:
 
 def read_manifests(store: Store, names: Sequence[str]) -> pa.Table:
     """The entries (`ENTRIES`) of several manifests, in order."""
-    return pa.concat_tables([ENTRIES.empty_table(), *_decoded(load_manifests(store, names), ENTRIES)])
+    return decode_manifests(load_manifests(store, names))
+
+
+def decode_manifests(files: Sequence[tuple[str, bytes]]) -> pa.Table:
+    """The same of manifests that are loaded: path and bytes of each."""
+    return pa.concat_tables([ENTRIES.empty_table(), *_decoded(files, ENTRIES)])
 
 
 def load_manifests(store: Store, names: Sequence[str]) -> list[tuple[str, bytes]]:

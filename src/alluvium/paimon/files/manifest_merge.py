@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import UnsupportedFeature
-from alluvium.paimon.files.manifest import load_manifests, read_manifests
+from alluvium.paimon.files.manifest import decode_manifests, load_manifests, read_manifests
 from alluvium.paimon.files.manifest_write import (
     codec_of,
     describe_joined,
@@ -121,12 +122,10 @@ def _merge(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Tabl
     if manifests.num_rows < 2:
         return manifests
     before = len(writer.parts)
+    files = load_manifests(store, manifests["file_name"].to_pylist())
     try:
-        joined = _joined(store, manifests, writer)
-        if joined is not None:
-            return joined
-        names = manifests["file_name"].to_pylist()
-        return writer.add_entries(remaining_entries(read_manifests(store, names)))
+        joined = _joined(files, manifests, writer)
+        return writer.add_entries(remaining_entries(decode_manifests(files))) if joined is None else joined
     except UnsupportedFeature as error:
         if error.code != "unknown-manifest-field":
             raise
@@ -136,15 +135,20 @@ def _merge(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Tabl
         return manifests
 
 
-def _joined(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Table | None:
+def _joined(files: Sequence[tuple[str, bytes]], manifests: pa.Table, writer: ManifestWriter) -> pa.Table | None:
     """The line of one manifest with the entries of those that only add files, none of which is decoded; None: that is
     not enough to know.
+
+    Args:
+        files: Path and bytes of each.
+        manifests: Their lines (`MANIFESTS`).
+        writer: Takes the new one.
     """
     options = writer.schema.options
     codec, target = codec_of(options), MANIFEST_TARGET_SIZE.get(options)
     if pc.any(pc.greater(manifests["num_deleted_files"], 0)).as_py():
         return None
-    data = joined_manifests(load_manifests(store, manifests["file_name"].to_pylist()), codec)
+    data = joined_manifests(files, codec)
     if data is None or len(data) > target:
         return None
     line = describe_joined(writer.next_name("manifest"), len(data), manifests, writer.schema)
