@@ -14,6 +14,7 @@ from alluvium.api.delta.frames.writer import write_parsed
 from alluvium.api.names.catalog_writer import create_of_rows, existing_access
 from alluvium.api.options import WRITE, WRITE_LATER, parse_options
 from alluvium.errors import InvalidRequest
+from alluvium.schema.types import Struct
 from alluvium.spark.statements.conditions import condition_text
 from alluvium.spark.values.columns import Assignment
 
@@ -100,8 +101,7 @@ class TableWriter:
         """Rows in the place of those for which a condition over the table's columns is true."""
         if not self._is_ours():
             return self._theirs.overwrite(condition)  # type: ignore[no-any-return]
-        schema = existing_access(self._df, self._name).snapshot().config.schema
-        text = condition_text(self._df.sparkSession, schema, condition)
+        text = condition_text(self._df.sparkSession, self._schema(), condition)
         self._write("Overwrite", {} if text is None else {"replaceWhere": text})
         return None
 
@@ -121,6 +121,10 @@ class TableWriter:
             properties=self._properties,
         )
         create_of_rows(self._df, wanted, parse_options(self._options, WRITE, WRITE_LATER))
+
+    def _schema(self) -> Struct:
+        """The columns of the table that is there."""
+        return existing_access(self._df, self._name).snapshot().config.schema
 
     def _write(self, mode: str, more: dict[str, object]) -> None:
         access = existing_access(self._df, self._name)

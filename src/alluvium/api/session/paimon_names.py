@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.delta.creation.request import Mode
 from alluvium.api.engine import session_opener
@@ -18,13 +18,13 @@ from alluvium.api.paimon.merged_schema import parse_merging
 from alluvium.api.sql.rows.insert import is_dynamic
 from alluvium.api.sql.rows.insert_columns import InsertColumns, named_rows
 from alluvium.api.writer import parse_mode
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.log.schema_log import list_schema_ids
 from alluvium.plan.changes import Committed
+from alluvium.schema.types import Struct
 from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.sessions.catalog import parse_name
 from alluvium.spark.sessions.session import is_connect, session_catalog
-from alluvium.spark.statements.conditions import condition_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,49 +125,29 @@ class PaimonTableWriter(TableWriter):
         super().__init__(df, name.text, theirs)
         self._paimon = name
 
-    def create(self) -> None:
-        """A new table."""
-        self._make(Mode.CREATE)
+    def _is_ours(self, creates: bool = False) -> bool:
+        # A table to make is ours or refused; into one that is not there, or is hidden by a view, Spark writes nothing.
+        return creates or self._paimon.insertable() is not None
 
-    def replace(self) -> None:
-        """A table with these rows in the place of one that is described alike."""
-        self._make(Mode.REPLACE)
-
-    def createOrReplace(self) -> None:
-        """A new table, or one with these rows in the place of one that is described alike."""
-        self._make(Mode.CREATE_OR_REPLACE)
-
-    def append(self) -> None:
-        """Rows to those that are there, columns by name."""
-        access = self._paimon.insertable()
-        if access is None:
-            return self._theirs.append()  # type: ignore[no-any-return]
-        access.insert(self._df, False, self._options)
-        return None
-
-    def overwrite(self, condition: Column) -> None:
-        """Rows in the place of those in partitions for which a condition over the table's columns is true."""
-        access = self._paimon.insertable()
-        if access is None:
-            return self._theirs.overwrite(condition)  # type: ignore[no-any-return]
-        text = condition_text(self._df.sparkSession, access.schema(), condition)
-        where = {} if text is None else {"replaceWhere": text}
-        access.insert(self._df, True, {**self._options, **where})
-        return None
-
-    def overwritePartitions(self) -> None:
-        """Rows in the place of the partitions that they are in."""
-        access = self._paimon.insertable()
-        if access is None:
-            return self._theirs.overwritePartitions()  # type: ignore[no-any-return]
-        access.insert(self._df, True, {**self._options, "partitionOverwriteMode": "dynamic"})
-        return None
-
-    def _make(self, mode: Mode) -> None:
+    def _create(self, mode: Mode) -> None:
         _ensure_format(self._paimon, self._provider)
         clusters = {"clusterBy": ", ".join(self._clusters)} if self._clusters else {}
         options = {**self._options, **clusters}
         _made(self._df, self._paimon, MadeOfRows(mode, self._partition_names(), self._properties, options))
+
+    def _schema(self) -> Struct:
+        return self._access().schema()
+
+    def _write(self, mode: str, more: dict[str, object]) -> None:
+        self._access().insert(self._df, mode == "Overwrite", {**self._options, **more})
+
+    def _access(self) -> PaimonAccess:
+        access = self._paimon.table()
+        if access is None:
+            raise NotFound(
+                f"there is no table {self._paimon.text}", code="not-a-table", hint="it was dropped meanwhile"
+            )
+        return access
 
 
 def _made(df: DataFrame, name: PaimonName, wanted: MadeOfRows) -> Committed:
