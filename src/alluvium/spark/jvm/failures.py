@@ -38,6 +38,8 @@ _SHOWN = 300
 _FAILED_READ = re.compile(r"FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\. ")
 #: The condition of a file that is gone.
 NOT_THERE = "FILE_NOT_EXIST"
+# Below other conditions, one that went away between Hadoop's look at it and its opening it.
+_GONE = re.compile(r"^java\.(io\.FileNotFound|nio\.file\.NoSuchFile)Exception\b")
 # Below it, a column whose Parquet annotation is newer than Spark's Parquet library, which fails on the whole file.
 _UNKNOWN_ANNOTATION = re.compile(
     r"NullPointerException.*at \S+\.ParquetMetadataConverter\.getLogicalTypeAnnotation", re.S
@@ -223,7 +225,7 @@ def error_of_file(condition: str, texts: list[str], url: str, path: str) -> Allu
         url: The table.
         path: The file, not escaped.
     """
-    if condition == NOT_THERE:
+    if condition == NOT_THERE or any(map(_GONE.match, texts)):
         return NotFound(
             "a data file that the table names is gone",
             code="missing-file",
