@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import data
 from workloads.bench import OPEN_ENGINES, Bench, Request, Workload
 
@@ -28,6 +30,11 @@ def _groups(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "groups", "path": str(bench.scan_table())}
 
 
+def _of_arrow(verb: str, bench: Bench, engine: str, turn: int) -> Request:
+    name = f"{verb}-arrow" if engine == "alluvium-open" else verb
+    return {"do": name, "path": str(bench.scan_table())}
+
+
 def _first(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "first", "path": str(bench.point_table())}
 
@@ -42,8 +49,10 @@ WORKLOADS = (
         for name, title, request in (
             ("lookup-open", "look-up of one key in 8 M rows without Spark", _lookup),
             ("lookup-indexed", "the same, files with a page index", _lookup_indexed),
-            ("total-open", "filter and sum of 8 M rows without Spark", _total),
-            ("groups-open", "group by of 8 M rows without Spark", _groups),
+            ("total-open", "filter and sum of 8 M rows without Spark, `to_polars`", _total),
+            ("groups-open", "group by of 8 M rows without Spark, `to_polars`", _groups),
+            ("total-arrow", "filter and sum of 8 M rows without Spark, `to_arrow`", partial(_of_arrow, "total")),
+            ("groups-arrow", "group by of 8 M rows without Spark, `to_arrow`", partial(_of_arrow, "groups")),
         )
     ),
     Workload("first-files", "a new process: open, list files", OPEN_ENGINES, "alluvium-open", 1.0, _first, rounds=15),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import alluvium
 from alluvium.api.lazy.rows import LazyRows
 from alluvium.expr.tree import Expression
+from alluvium.plan.scan import ScanPlan
 
 #: What was asked for: names of columns, and the condition.
 Asked: TypeAlias = "list[tuple[tuple[str, ...], Expression | None]]"
@@ -60,8 +62,8 @@ def asked_rows(rows: LazyRows) -> tuple[LazyRows, Asked]:
     """The same rows, and a list of what is asked for."""
     asked: Asked = []
 
-    def read(names: Sequence[str] | None, where: Expression | None, batch_size: int) -> pa.RecordBatchReader:
+    def plan(names: Sequence[str] | None, where: Expression | None) -> ScanPlan:
         asked.append((tuple(rows.columns.names if names is None else names), where))
-        return rows.read(names, where, batch_size)
+        return rows.plan(names, where)
 
-    return LazyRows(rows.columns, read), asked
+    return replace(rows, plan=plan), asked

@@ -6,6 +6,9 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +21,7 @@ from alluvium.portable.files.file_rows import FileRows, file_rows, made_batches
 from alluvium.portable.files.row_bounds import Lessons
 from alluvium.portable.late_rows import late_batches
 from alluvium.portable.merging.merged import merged_tables
+from alluvium.portable.plain_file import PlainFile, plain_file
 from alluvium.portable.request import Request, kept, padded, projected
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.text_lengths import char_lengths
@@ -25,6 +29,8 @@ from alluvium.storage.store import Store
 
 #: Files whose footers are read ahead: hides the latency of object stores, costs no data in memory.
 _OPEN_AHEAD = 4
+#: What is made of an open file.
+_Item = TypeVar("_Item")
 
 
 def read_batches(
@@ -53,19 +59,38 @@ def read_batches(
         NotFound: A data file is missing (while reading, code `missing-file`).
         CorruptTable: A data file is damaged (while reading).
     """
-    for part in plan.parts:
-        if part.file_format not in FORMATS:
-            raise UnsupportedFeature(
-                f"{part.file_format} files cannot be read without Spark", code="unsupported-scan", url=plan.root
-            )
     request = _plan_request(plan, columns, where, time_zone, batch_size)
-    files = Files(store, open_store)
-    return pa.RecordBatchReader.from_batches(request.schema, _read(plan, request, files))
+    source = _Source(request, Files(store, open_store))
+    return pa.RecordBatchReader.from_batches(request.schema, _read(plan, source, source.batches))
+
+
+def read_mixed(
+    plan: ScanPlan,
+    store: Store,
+    open_store: Callable[[str], Store],
+    columns: Sequence[str] | None = None,
+    where: Expression | None = None,
+    time_zone: str = "UTC",
+    batch_size: int = 65_536,
+) -> Iterator[pa.RecordBatch | PlainFile]:
+    """The rows of a plan in their order, for an engine that reads Parquet itself; arguments and errors as of
+    `read_batches`.
+
+    Yields:
+        Files that the engine may read, of which it wants the rows for which `where` is true, and rows of all others.
+    """
+    source = _Source(_plan_request(plan, columns, where, time_zone, batch_size), Files(store, open_store))
+    return _read(plan, source, source.plain_or_batches)
 
 
 def _plan_request(
     plan: ScanPlan, columns: Sequence[str] | None, where: Expression | None, time_zone: str, batch_size: int
 ) -> Request:
+    for part in plan.parts:
+        if part.file_format not in FORMATS:
+            raise UnsupportedFeature(
+                f"{part.file_format} files cannot be read without Spark", code="unsupported-scan", url=plan.root
+            )
     # Metadata columns are columns of the parts that the plan's schema leaves out.
     known = {f.name: pa.field(f.name, to_arrow(f.type), f.nullable) for f in plan.schema.fields}
     for part in plan.parts:
@@ -91,11 +116,63 @@ def _plan_request(
     return Request(tuple(names), needed, padded, shown, where, time_zone, batch_size)
 
 
-def _read(plan: ScanPlan, request: Request, files: Files) -> Iterator[pa.RecordBatch]:
-    yield from _read_apart([part for part in plan.parts if part.merge is None], request, files)
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The files of a plan, opened one by one.
+
+    Attributes:
+        request: What is asked of them.
+        files: Where they are.
+        lessons: What was learned of their statistics on the way.
+    """
+
+    request: Request
+    files: Files
+    lessons: Lessons = field(default_factory=Lessons)
+
+    def opened(self, rows: FileRows) -> RowFile:
+        zone = self.request.time_zone
+        return open_data_file(self.files, rows.path, zone, rows.part.file_format, rows.unit, rows.instants(zone))
+
+    def batches(self, rows: FileRows, data: RowFile) -> Iterator[pa.RecordBatch]:
+        """The file's rows as the request wants them."""
+        uri, request = self.files.uri(rows.path), self.request
+        if request.where is not None and isinstance(data, DataFile) and data.coarse is None:
+            yield from late_batches(rows, data, request, request.where, uri, self.lessons)
+            return
+        for num_rows, table, left in made_batches(
+            rows, data, request.needed, request.batch_size, uri, request.time_zone
+        ):
+            table = None if table is None else padded(table, request)
+            keep = kept(num_rows, table, left, request)
+            if keep is not None:
+                num_rows = pc.sum(keep).as_py() or 0
+                if num_rows == 0:
+                    continue
+                table = None if table is None else table.filter(keep)
+            yield projected(table, num_rows, request)
+
+    def plain_or_batches(self, rows: FileRows, data: RowFile) -> Iterator[pa.RecordBatch | PlainFile]:
+        """The file, if it needs nothing of us, else its rows."""
+        found = plain_file(rows, data, self.request, self.files.uri(rows.path), partial(self._anew, rows))
+        if found is None:
+            yield from self.batches(rows, data)
+        else:
+            yield found
+
+    def _anew(self, rows: FileRows) -> Iterator[pa.RecordBatch]:
+        with contextlib.closing(self.opened(rows)) as data:
+            yield from self.batches(rows, data)
+
+
+def _read(
+    plan: ScanPlan, source: _Source, each: Callable[[FileRows, RowFile], Iterator[_Item]]
+) -> Iterator[_Item | pa.RecordBatch]:
+    yield from _read_apart([part for part in plan.parts if part.merge is None], source, each)
+    request = source.request
     for merge in dict.fromkeys(part.merge for part in plan.parts if part.merge is not None):
         parts = [part for part in plan.parts if part.merge == merge]
-        for table in merged_tables(parts, merge, request.needed, files, request.batch_size, request.time_zone):
+        for table in merged_tables(parts, merge, request.needed, source.files, request.batch_size, request.time_zone):
             for merged in table.combine_chunks().to_batches(request.batch_size):
                 batch = padded(merged, request)
                 keep = kept(batch.num_rows, batch, None, request)
@@ -104,24 +181,25 @@ def _read(plan: ScanPlan, request: Request, files: Files) -> Iterator[pa.RecordB
                     yield projected(left, left.num_rows, request)
 
 
-def _read_apart(parts: Sequence[ScanPart], request: Request, files: Files) -> Iterator[pa.RecordBatch]:
+def _read_apart(
+    parts: Sequence[ScanPart], source: _Source, each: Callable[[FileRows, RowFile], Iterator[_Item]]
+) -> Iterator[_Item]:
     """Rows that are independent of each other."""
-    lessons = Lessons()
     if sum(part.files.num_rows for part in parts) == 1:
         # Nothing to read ahead of.
         for rows in file_rows(parts):
-            with contextlib.closing(_opened(rows, request, files)) as data:
-                yield from _file_batches(rows, data, request, files, lessons)
+            with contextlib.closing(source.opened(rows)) as data:
+                yield from each(rows, data)
         return
     with ThreadPoolExecutor(_OPEN_AHEAD, "alluvium-open") as pool:
         opening: deque[tuple[FileRows, Future[RowFile]]] = deque()
         try:
             for rows in file_rows(parts):
-                opening.append((rows, pool.submit(_opened, rows, request, files)))
+                opening.append((rows, pool.submit(source.opened, rows)))
                 if len(opening) >= _OPEN_AHEAD:
-                    yield from _next_file(opening, request, files, lessons)
+                    yield from _next_file(opening, each)
             while opening:
-                yield from _next_file(opening, request, files, lessons)
+                yield from _next_file(opening, each)
         finally:
             # The consumer may stop anywhere; files that were opened ahead must be closed all the same.
             for _, future in opening:
@@ -129,33 +207,9 @@ def _read_apart(parts: Sequence[ScanPart], request: Request, files: Files) -> It
                     future.result().close()
 
 
-def _opened(rows: FileRows, request: Request, files: Files) -> RowFile:
-    zone = request.time_zone
-    return open_data_file(files, rows.path, zone, rows.part.file_format, rows.unit, rows.instants(zone))
-
-
 def _next_file(
-    opening: deque[tuple[FileRows, Future[RowFile]]], request: Request, files: Files, lessons: Lessons
-) -> Iterator[pa.RecordBatch]:
+    opening: deque[tuple[FileRows, Future[RowFile]]], each: Callable[[FileRows, RowFile], Iterator[_Item]]
+) -> Iterator[_Item]:
     rows, future = opening.popleft()
-    data = future.result()
-    with contextlib.closing(data):
-        yield from _file_batches(rows, data, request, files, lessons)
-
-
-def _file_batches(
-    rows: FileRows, data: RowFile, request: Request, files: Files, lessons: Lessons
-) -> Iterator[pa.RecordBatch]:
-    uri = files.uri(rows.path)
-    if request.where is not None and isinstance(data, DataFile) and data.coarse is None:
-        yield from late_batches(rows, data, request, request.where, uri, lessons)
-        return
-    for num_rows, table, left in made_batches(rows, data, request.needed, request.batch_size, uri, request.time_zone):
-        table = None if table is None else padded(table, request)
-        keep = kept(num_rows, table, left, request)
-        if keep is not None:
-            num_rows = pc.sum(keep).as_py() or 0
-            if num_rows == 0:
-                continue
-            table = None if table is None else table.filter(keep)
-        yield projected(table, num_rows, request)
+    with contextlib.closing(future.result()) as data:
+        yield from each(rows, data)

@@ -17,7 +17,7 @@ def same_place(one: str, other: str) -> bool | None:
     """Whether two URLs lead to the same directory; None: nobody on this machine can tell."""
     if one == other:
         return True
-    first, second = _local_path(one), _local_path(other)
+    first, second = local_path(one), local_path(other)
     if first is None or second is None:
         return None
     try:
@@ -32,17 +32,17 @@ def without_links(url: str) -> Url:
     Args:
         url: It need not exist.
     """
-    found, path = split_url(url), _local_path(url)
+    found, path = split_url(url), local_path(url)
     return found if path is None else Url(found.scheme, found.authority, os.path.realpath(path))
 
 
 def matches(pattern: str) -> Iterator[str]:
     """Paths on this machine's disk for which a pattern of names of Hadoop may stand; it may be a few more."""
-    path = _local_path(pattern)
+    path = local_path(pattern)
     return iter(()) if path is None else glob.iglob(_OF_HADOOP.sub("*", path))
 
 
-def _local_path(url: str) -> str | None:
+def local_path(url: str) -> str | None:
     """The absolute path of an address on this machine's disk; None: it is elsewhere, or below an unknown folder."""
     found = split_url(url or "/")
     is_local = found.scheme in ("", "file") and not found.authority and found.path.startswith("/")

@@ -13,15 +13,16 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from lazy_table import Asked, asked_rows, write_delta
+from lazy_table import VALUES, Asked, asked_rows, write_delta
 from made_table import make_table
 from paimon_tables import write_readings
 from polars.testing import assert_frame_equal
 
 import alluvium
 from alluvium.api.lazy.polars_frame import lazy_frame
-from alluvium.errors import NotFound
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.schema import types as t
 from alluvium.schema.ddl import CHAR_VARCHAR
@@ -91,6 +92,10 @@ CONDITIONS: dict[str, tuple[pl.Expr, str | None]] = {
     "xor": ((c.id > 3).xor(c.o), None),
 }  # fmt: skip
 
+NAMES = VALUES.column_names
+#: Columns of simple types alone: files of these Polars reads itself, but for those with deleted rows.
+FLAT = [name for name in NAMES if name not in ("st", "l", "mp")]
+
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> alluvium.Table:
@@ -103,14 +108,17 @@ def frame_of(table: alluvium.Table) -> tuple[pl.LazyFrame, Asked]:
     return lazy_frame(rows), asked
 
 
+@pytest.mark.parametrize("names", [NAMES, FLAT], ids=["all", "flat"])
 @pytest.mark.parametrize("name", CONDITIONS)
-def test_rows_are_those_that_polars_finds_in_the_whole_table(table: alluvium.Table, name: str) -> None:
+def test_rows_are_those_that_polars_finds_in_the_whole_table(
+    table: alluvium.Table, name: str, names: list[str]
+) -> None:
     condition, told = CONDITIONS[name]
     frame, asked = frame_of(table)
-    found = frame.filter(condition).sort("id").collect()
+    found = frame.filter(condition).select(names).sort("id").collect()
     whole = pl.from_arrow(table.to_arrow())
     assert isinstance(whole, pl.DataFrame)
-    assert_frame_equal(found, whole.lazy().filter(condition).sort("id").collect())
+    assert_frame_equal(found, whole.lazy().filter(condition).select(names).sort("id").collect())
     # As text: NaN is then equal to NaN.
     wheres = [repr(where) for _, where in asked]
     assert wheres == [repr(None if told is None else parse_predicate(told, table.snapshot.config.schema))]
@@ -170,6 +178,47 @@ def test_files_without_such_rows_are_not_opened(tmp_path: Path) -> None:
     # Older versions of Polars tell of it in an error of their own.
     with pytest.raises((NotFound, pl.exceptions.ComputeError), match="part-"):
         view.to_polars().filter(c.id >= 5).collect()
+
+
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_many_files_stay_in_their_order(tmp_path: Path, engine: Any) -> None:
+    url = str(tmp_path / "t")
+    days = [dt.date(2020, 1, 1) + dt.timedelta(days=i % 150) for i in range(300)]
+    alluvium.write(pa.table({"id": range(300), "day": days}), url, partition_by=["day"])
+    whole = pl.from_arrow(alluvium.open(url).to_arrow())
+    assert isinstance(whole, pl.DataFrame)
+    rows = alluvium.open(url).to_polars()
+    assert_frame_equal(rows.collect(engine=engine), whole)
+    assert_frame_equal(rows.with_row_index().collect(engine=engine), whole.with_row_index())
+    assert rows.select(pl.col("id").sum()).collect(engine=engine).item() == 300 * 299 // 2
+    assert rows.filter(c.day == days[7]).collect(engine=engine)["id"].to_list() == [7, 157]
+
+
+def test_what_polars_holds_for_the_greatest_number_is_found_whatever_files_tell_of_it(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    rows = pa.table({"x": [1.0, NAN, None, -1.0]})
+    alluvium.write(rows, url)
+    (file,) = Path(url).rglob("*.parquet")
+    pq.write_table(rows, file)
+    assert pq.read_metadata(file).row_group(0).column(0).statistics.max == 1.0
+    assert alluvium.open(url).to_polars().filter(c.x > 5).collect().height == 1
+
+
+def test_a_damaged_page_is_told_with_its_file(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    for start in (0, 1000):
+        rows = pa.table({"id": range(start, start + 1000), "s": [str(i) * 9 for i in range(1000)]})
+        alluvium.write(rows, url, mode="append")
+    view = alluvium.open(url)
+    second = tmp_path / "t" / view.files("id >= 1000")["path"][0].as_py()
+    content = bytearray(second.read_bytes())
+    content[8:2000] = bytes(1992)
+    second.write_bytes(content)
+    with pytest.raises((CorruptTable, pl.exceptions.ComputeError), match=second.name):
+        view.to_polars().collect()
+    # What is wrong with a condition is not the files' fault.
+    with pytest.raises(pl.exceptions.PolarsError, match="conversion"):
+        view.to_polars().filter(c.id < 1000, c.s.cast(pl.Int8, strict=True) > 1).collect()
 
 
 def test_a_view_stays_at_its_version(table: alluvium.Table) -> None:

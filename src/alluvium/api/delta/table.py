@@ -29,6 +29,7 @@ from alluvium.delta.view.tables import live_files
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Expression, column_paths
+from alluvium.plan.scan import ScanPlan
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -355,13 +356,16 @@ class Table:
         return f"Table({self.url!r}, format='delta', version={self.version})"
 
     def _read(self, names: Sequence[str] | None, predicate: Expression | None, batch_size: int) -> pa.RecordBatchReader:
+        plan, store = self._plan(names, predicate), self._snapshot.store
+        return read_batches(plan, store, self._open_store, names, predicate, batch_size=batch_size)
+
+    def _plan(self, names: Sequence[str] | None, predicate: Expression | None) -> ScanPlan:
         in_where = [] if predicate is None else [path[0] for path in column_paths(predicate)]
         asked = asked_columns([*(names or ()), *in_where], self._snapshot.config.schema)
-        plan = plan_scan(self._snapshot, predicate, asked)
-        return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
+        return plan_scan(self._snapshot, predicate, asked)
 
     def _lazy_rows(self) -> LazyRows:
-        return LazyRows(self._snapshot.config.schema, self._read)
+        return LazyRows(self._snapshot.config.schema, self._plan, self._snapshot.store, self._open_store)
 
     def _parse(self, where: str | None) -> Expression | None:
         return None if where is None else parse_predicate(where, self._snapshot.config.schema)

@@ -1,17 +1,24 @@
-"""A table's rows as a lazy frame of Polars."""
+"""A table's rows as a lazy frame of Polars, which reads files that need nothing of us by its own reader."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import groupby, islice
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from alluvium.api.lazy.polars_terms import pushed
 from alluvium.api.lazy.rows import LazyRows
+from alluvium.portable.plain_file import PlainFile
 
 _BATCH_SIZE = 65_536
+#: Files that Polars reads in one go: it opens all of them first.
+_AT_ONCE = 64
+#: Older versions collect all rows of a query before they give out one.
+_STREAMS = hasattr(pl.LazyFrame, "collect_batches")
 
 
 def lazy_frame(rows: LazyRows) -> pl.LazyFrame:
@@ -45,18 +52,105 @@ def _frames(
     asked = () if predicate is None else predicate.meta.root_names()
     needed = [name for name in rows.columns.names if name in names or name in asked]
     needed = needed or list(rows.columns.names[:1])
+    empty = _columns(_empty(rows), needed)
+    yield _columns(empty, names)
+    size = batch_size or _BATCH_SIZE
+    if n_rows is not None or not _STREAMS:
+        yield from _first_frames(rows, names, needed, predicate, n_rows, size)
+        return
+    where = None if predicate is None else pushed(predicate, rows.columns)
+    for is_plain, found in groupby(rows.mixed(needed, where, size), lambda item: isinstance(item, PlainFile)):
+        if not is_plain:
+            yield from (_chosen(_frame(batch), names, predicate) for batch in found)
+            continue
+        while files := list(islice(found, _AT_ONCE)):
+            yield from _of_files(files, empty, names, predicate)
+
+
+def _first_frames(
+    rows: LazyRows,
+    names: Sequence[str],
+    needed: Sequence[str],
+    predicate: pl.Expr | None,
+    n_rows: int | None,
+    batch_size: int,
+) -> Iterator[pl.DataFrame]:
+    """Of the first rows (None: of all) those that meet a condition."""
     # A condition beside a number of rows is one on just these rows, which must not be chosen by it.
     where = None if predicate is None or n_rows is not None else pushed(predicate, rows.columns)
     left = n_rows
-    yield _columns(_empty(rows), names)
-    with rows.batches(needed, where, batch_size or _BATCH_SIZE) as batches:
+    with rows.batches(needed, where, batch_size) as batches:
         for batch in batches:
             found = _frame(batch)
             if left is not None:
                 found = found.head(left)
                 left -= found.height
-            # What was left to us is done; what else the condition says is Polars' own.
-            found = found if predicate is None else found.filter(predicate)
-            yield _columns(found, names)
+            yield _chosen(found, names, predicate)
             if left == 0:
                 return
+
+
+def _chosen(frame: pl.DataFrame, names: Sequence[str], predicate: pl.Expr | None) -> pl.DataFrame:
+    # What was left to us is done; what else the condition says is Polars' own.
+    return _columns(frame if predicate is None else frame.filter(predicate), names)
+
+
+def _of_files(
+    files: Sequence[PlainFile], empty: pl.DataFrame, names: Sequence[str], predicate: pl.Expr | None
+) -> Iterator[pl.DataFrame]:
+    query = _query(files, empty)
+    if query is None:
+        yield from (_chosen(_frame(batch), names, predicate) for file in files for batch in file.batches())
+        return
+    query = query if predicate is None else query.filter(predicate)
+    try:
+        for found in query.collect_batches():
+            yield _columns(found, names)
+    except pl.exceptions.PolarsError:
+        # Polars does not tell which file is damaged, if that is it; our reader does.
+        for file in files:
+            deque(file.batches(), maxlen=0)
+        raise
+
+
+def _query(files: Sequence[PlainFile], empty: pl.DataFrame) -> pl.LazyFrame | None:
+    """The files' rows with the columns of a frame; None: Polars reads something in another way than Arrow."""
+    if any(map(_is_pattern, (*empty.columns, *(own for file in files for own in file.own.values())))):
+        return None
+    try:
+        scans = [_scan(alike, empty) for alike in _neighbours(files)]
+    except (ValueError, OverflowError):
+        return None  # years that Python has no name for
+    if any(scan.collect_schema() != empty.schema for scan in scans):
+        return None
+    return scans[0] if len(scans) == 1 else pl.concat(scans)
+
+
+def _is_pattern(name: str) -> bool:
+    """Whether `pl.col` takes a name for one of several columns."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def _neighbours(files: Sequence[PlainFile]) -> Iterator[list[PlainFile]]:
+    """Files that make one scan."""
+    run = [files[0]]
+    for file in files[1:]:
+        if (file.schema, file.own, file.constants) != (run[0].schema, run[0].own, run[0].constants):
+            yield run
+            run = []
+        run.append(file)
+    yield run
+
+
+def _scan(files: Sequence[PlainFile], empty: pl.DataFrame) -> pl.LazyFrame:
+    """Files of one schema, with the columns of a frame.
+
+    Statistics in the files are left alone: those of the table have chosen the files, and what writers got wrong in
+    theirs our reader knows (`portable.files.row_bounds`), Polars may not.
+    """
+    paths, own, constants = [file.path for file in files], files[0].own, files[0].constants
+    found = pl.scan_parquet(paths, glob=False, hive_partitioning=False, use_statistics=False)
+    return found.select(
+        pl.col(own[name]).alias(name) if name in own else pl.lit(constants[name].as_py(), dtype).alias(name)
+        for name, dtype in empty.schema.items()
+    )

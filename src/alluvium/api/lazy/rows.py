@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
+from alluvium.api.lane import read_batches, read_mixed
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
+from alluvium.plan.scan import ScanPlan
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import Struct
+from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
     import duckdb
     import polars as pl
 
-#: From names of columns (None: all), a condition and a number of rows a batch to the rows.
-Read: TypeAlias = Callable[["Sequence[str] | None", "Expression | None", int], pa.RecordBatchReader]
+    from alluvium.portable.plain_file import PlainFile
+
+#: From names of columns (None: all) and a condition to what is read of the table; rows for which the condition is not
+#: true may be left out.
+MakePlan: TypeAlias = Callable[["Sequence[str] | None", "Expression | None"], ScanPlan]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,11 +35,17 @@ class LazyRows:
 
     Attributes:
         columns: The columns.
-        read: Reads some of them; rows for which the condition is not true may be left out.
+        plan: How some of them are read.
+        store: The table's root.
+        open_store: From a URL to its store, for files that lie elsewhere.
+        time_zone: Of conditions.
     """
 
     columns: Struct
-    read: Read
+    plan: MakePlan
+    store: Store
+    open_store: Callable[[str], Store]
+    time_zone: str = "UTC"
 
     @property
     def schema(self) -> pa.Schema:
@@ -41,8 +53,17 @@ class LazyRows:
 
     def batches(self, names: Sequence[str], where: Expression | None, batch_size: int) -> pa.RecordBatchReader:
         """Rows with these columns at least; those for which the condition is not true may be left out."""
-        # A column may be called `*`, which stands for all to our reader.
-        return self.read(None if "*" in names else names, where, batch_size)
+        asked = _asked(names)
+        plan = self.plan(asked, where)
+        return read_batches(plan, self.store, self.open_store, asked, where, self.time_zone, batch_size)
+
+    def mixed(
+        self, names: Sequence[str], where: Expression | None, batch_size: int
+    ) -> Iterator[pa.RecordBatch | PlainFile]:
+        """The same rows, but for files that the engine may read itself: nobody has looked at these."""
+        asked = _asked(names)
+        plan = self.plan(asked, where)
+        return read_mixed(plan, self.store, self.open_store, asked, where, self.time_zone, batch_size)
 
     def to_polars(self) -> pl.LazyFrame:
         """The rows as a lazy frame.
@@ -65,6 +86,11 @@ class LazyRows:
             self, connection
         )
         return made
+
+
+def _asked(names: Sequence[str]) -> Sequence[str] | None:
+    # A column may be called `*`, which stands for all to our reader.
+    return None if "*" in names else names
 
 
 def library(name: str, asked: str) -> ModuleType:

@@ -297,7 +297,13 @@ class PaimonView:
             return self._read(plan_scan(self._snapshot, where), names, where, batch_size)
 
     def _lazy_rows(self) -> LazyRows:
-        return LazyRows(logical_schema(self._snapshot.schema), self._rows)
+        found = self._snapshot
+        columns = logical_schema(found.schema)
+        return LazyRows(columns, self._plan, found.store, found.open_store, found.time_zone)
+
+    def _plan(self, _: Sequence[str] | None, where: Expression | None) -> ScanPlan:
+        with locating(self._snapshot.store, self.version):
+            return plan_scan(self._snapshot, where)
 
     def _read(
         self,

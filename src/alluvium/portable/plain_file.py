@@ -1,0 +1,108 @@
+"""Data files that need nobody who knows the table: what any reader of Parquet finds in them is what the plan means.
+
+Engines with a faster reader than Arrow's read them themselves; of the others they get batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from alluvium.plan.scan import FileConstant, OutputColumn, Physical
+from alluvium.portable.files.data_file import DataFile, RowFile
+from alluvium.portable.files.file_rows import FileRows, RowMaker
+from alluvium.portable.request import Request
+from alluvium.schema import types as t
+from alluvium.schema.arrow import to_arrow
+from alluvium.schema.types import DataType, Decimal
+from alluvium.storage.places import local_path
+
+#: Types of which a Parquet file has one form that all readers agree on, if Arrow reads them as just the same type.
+_SIMPLE = frozenset(
+    {t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.DATE, t.TIMESTAMP}
+    | {t.TIMESTAMP_NTZ}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFile:
+    """A Parquet file all of whose rows are the table's.
+
+    Attributes:
+        path: On this machine's disk.
+        schema: The file's own columns.
+        own: Of the columns needed, the file's name of each that it holds; there is one.
+        constants: The value of each of the others.
+        batches: Opens the file anew and reads it, as it is read for those who cannot do so.
+    """
+
+    path: str
+    schema: pa.Schema
+    own: Mapping[str, str]
+    constants: Mapping[str, pa.Scalar]
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+
+def plain_file(
+    rows: FileRows, data: RowFile, request: Request, uri: str, batches: Callable[[], Iterator[pa.RecordBatch]]
+) -> PlainFile | None:
+    """The file, if it is such a one for a request.
+
+    Args:
+        rows: The file, as the plan has it.
+        data: The file, open.
+        request: What is asked of it.
+        uri: Its address.
+        batches: As of `PlainFile`.
+    """
+    path = local_path(uri)
+    if path is None or rows.mask is not None or rows.part.keeps_masked or request.padded:
+        return None
+    if not isinstance(data, DataFile) or data.calendar is not None or data.coarse is not None:
+        return None
+    maker = RowMaker(rows, request.needed, uri, request.time_zone)
+    outputs = {c.name: c for c in maker.outputs}
+    names = data.reader.schema_arrow.names
+    if outputs.keys() != set(request.needed) or len(set(names)) < len(names):
+        return None
+    found = maker.own_names(data)
+    simple = {name: label for name, c in outputs.items() if (label := _simple(c)) is not None}
+    own = {name: found.get(label) for name, label in simple.items()}
+    constants = {name: _constant(rows, c) for name, c in outputs.items() if isinstance(c.value, FileConstant)}
+    if not own or len(own) + len(constants) < len(outputs):
+        return None
+    held = {name: mine for name, mine in own.items() if mine is not None and _holds(data, mine, outputs[name].type)}
+    return PlainFile(path, data.reader.schema_arrow, held, constants, batches) if len(held) == len(own) else None
+
+
+def _simple(column: OutputColumn) -> str | None:
+    """The plan's name of the column of the file that it is; None: it is made of more, or of a type of many forms."""
+    value = column.value
+    if not isinstance(value, Physical) or len(value.path) > 1 or value.type != column.type:
+        return None
+    return value.path[0] if column.type in _SIMPLE or isinstance(column.type, Decimal) else None
+
+
+def _constant(rows: FileRows, column: OutputColumn) -> pa.Scalar:
+    assert isinstance(column.value, FileConstant)
+    found = rows.constants.get(column.value.name)
+    return pa.scalar(None, to_arrow(column.type)) if found is None else found
+
+
+def _holds(data: DataFile, own: str, wanted: DataType) -> bool:
+    """Whether the file's column is of just this type."""
+    kind = data.reader.schema_arrow.field(own).type
+    if wanted == t.STRING:
+        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    if wanted == t.BINARY:
+        return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+    if isinstance(wanted, Decimal) and _physical(data, own) == "BYTE_ARRAY":
+        return False  # not every reader has digits of any length
+    return bool(kind == to_arrow(wanted))
+
+
+def _physical(data: DataFile, own: str) -> str:
+    schema = data.reader.metadata.schema
+    return next(str(column.physical_type) for column in map(schema.column, range(len(schema))) if column.path == own)
