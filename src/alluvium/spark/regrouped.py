@@ -53,9 +53,7 @@ def merged_groups(
             url=plan.root,
             hint="compact it with the engine of the format",
         )
-    if merge.engine in KEEP_ONE and (merge.ignores_delete or not KEEP_ONE[merge.engine]):
-        # Others look at such rows: a partial update begins with the values of the deletion that a key begins with.
-        rows = rows.where(sql_column(f"{quote(merge.kind or '')} not in {_RETRACTS}"))
+    rows = counted_rows(rows, merge)
     rows = rows.select(*placed_columns(rows, directories))
     within = [*directories]
     if how.joins:
@@ -73,6 +71,14 @@ def merged_groups(
         merged = _merged(rows, within, types, keyed, {})
         return merged.where(sql_column(_stays(directories[-1], merge))), list(directories)
     return _told(rows, within, directories, plan, keyed, how)
+
+
+def counted_rows(rows: DataFrame, merge: KeyMerge) -> DataFrame:
+    """Rows of files but for those that a merge passes over: who asks which keys are written anew must not ask these."""
+    if merge.engine in KEEP_ONE and (merge.ignores_delete or not KEEP_ONE[merge.engine]):
+        # Others look at such rows: a partial update begins with the values of the deletion that a key begins with.
+        return rows.where(sql_column(f"{quote(merge.kind or '')} not in {_RETRACTS}"))
+    return rows
 
 
 def _types(plan: WritePlan, keyed: KeyedRows, how: Regrouped, directories: Sequence[str]) -> dict[str, DataType]:

@@ -165,6 +165,32 @@ def test_tables_are_made_altered_and_dropped(lake: SparkSession) -> None:
     lake.sql("DROP DATABASE lake.other CASCADE")
 
 
+def test_paths_are_names_in_whatever_catalog_is_current(lake: SparkSession, tmp_path: Path) -> None:
+    paths = {f"{kind}.`{tmp_path}/{kind}`": kind for kind in ("delta", "paimon", "parquet")}
+    for path, kind in paths.items():
+        lake.range(2).write.format(kind).save(path.split("`")[1])
+    lake.sql("USE lake.db")
+    try:
+        for path, kind in paths.items():
+            assert lake.table(path).count() == len(rows(lake, f"SELECT * FROM {path}")) == 2
+            if kind == "parquet":
+                continue
+            lake.sql(f"INSERT INTO {path} VALUES (9L)")
+            lake.range(1).writeTo(path).append()
+            lake.range(1).write.insertInto(path)
+            lake.range(1).write.format(kind).mode("append").saveAsTable(path)
+            assert lake.table(path).count() == 6
+        for missing in ("`a/b`", "db.`a/b`", "lake.db.`a/b`"):
+            with pytest.raises(AnalysisException):
+                lake.table(missing)
+            assert lake.catalog.tableExists(missing) is False
+            lake.sql(f"DROP TABLE IF EXISTS {missing}")
+            with pytest.raises((InvalidRequest, AnalysisException)):
+                lake.sql(f"CREATE TABLE {missing} (k INT)")
+    finally:
+        lake.sql("USE spark_catalog.default")
+
+
 def test_the_word_default_in_an_insert(lake: SparkSession) -> None:
     lake.sql("CREATE TABLE lake.db.filled (k INT, v INT, s STRING)")
     named = find_named(lake, ["lake", "db", "filled"])

@@ -216,6 +216,27 @@ def test_vectors_mark_what_was_written_again(spark, tmp_path: Path) -> None:
     assert alluvium.open(url).system("table_indexes").num_rows == 0
 
 
+@pytest.mark.parametrize("producer", ["none", "lookup"])
+def test_rows_whose_deletion_is_ignored_stay_where_they_are(spark, tmp_path: Path, producer: str) -> None:
+    url = str(tmp_path / "t")
+    schema = pa.schema([*SCHEMA, ("kind", pa.string())])
+    vectors = {"deletion-vectors.enabled": "true", "changelog-producer": producer}
+    PaimonTable.create(url, schema, [], ["k"], {"bucket": "1", "rowkind.field": "kind", **vectors})
+
+    def put(*rows: Row) -> None:
+        frame = spark.createDataFrame(list(rows), "k long, s string, n long, kind string").coalesce(1)
+        alluvium.write(frame, url, mode="append", format="paimon", **{"write-only": "true"})
+
+    put((1, "a", 1, "+I"), (2, "b", 2, "+I"), (3, "c", 3, "+I"))
+    table = PaimonTable.forPath(url)
+    table.compact(spark=spark)
+    put((1, "a", 1, "-D"), (2, "b", 2, "-U"), (4, "d", 4, "+I"))
+    table.alter([SchemaChange.parse({"action": "setOption", "key": "ignore-delete", "value": "true"})])
+    table.compact(compact_strategy="minor", spark=spark)
+    assert [row[0] for row in rows(url)] == [1, 2, 3, 4]
+    assert [row[1] for row in told(url)] == ([1, 2, 3, 4] if producer == "lookup" else [])
+
+
 @pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
 def test_nothing_is_told_of_overwrites(spark, tmp_path: Path, producer: str) -> None:
     """As in Java, whose writers compact what they have written in the place of other rows, and tell nothing of it."""

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import alluvium
 from alluvium.errors import CommitConflict, UnsupportedFeature
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.schema import SchemaChange
 
 pytestmark = pytest.mark.spark
 
@@ -64,6 +65,23 @@ def test_rows_wait_until_they_are_divided(spark: SparkSession, tmp_path: Path) -
     # A compaction with nothing waiting is that of any other table.
     table.compact()
     assert {f[2] for f in files(tmp_path)} == {5}
+
+
+def test_a_compaction_divides_what_waits_of_a_table_that_has_buckets_by_now(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = make(tmp_path)
+    write(spark, tmp_path, (1, 1, "a"), (2, 1, "a"), (3, 1, "b"))
+    table.create_tag("waiting")
+    table.compact(spark=spark)
+    table.alter([SchemaChange.set_option("bucket", "2")])
+    table.rollback_to_as_latest(tag="waiting")
+    assert rows(tmp_path) == []
+    table.compact(spark=spark)
+    assert rows(tmp_path) == [(1, 1, "a"), (2, 1, "a"), (3, 1, "b")]
+    write(spark, tmp_path, (1, 2, "a"), (4, 1, "a"))
+    assert rows(tmp_path) == [(1, 2, "a"), (2, 1, "a"), (3, 1, "b"), (4, 1, "a")]
+    assert {f[1] for f in files(tmp_path)} <= {0, 1}
 
 
 def test_files_that_spark_has_no_reader_of(spark: SparkSession, tmp_path: Path) -> None:

@@ -141,6 +141,20 @@ def test_a_table_is_replaced_by_one_that_is_described_alike_alone(lake: SparkSes
     assert held(lake) == [(6, "e", 6)]
 
 
+def test_a_database_that_is_not_there_is_not_made_by_the_way(lake: SparkSession) -> None:
+    rows = made(lake, [(5, "e", 5)])
+    for write in (
+        lambda: rows.writeTo("lake.nodb.t").create(),
+        lambda: rows.writeTo("lake.nodb.t").createOrReplace(),
+        lambda: rows.write.mode("append").saveAsTable("lake.nodb.t"),
+        lambda: lake.sql("CREATE TABLE lake.nodb.t AS SELECT 1 AS k"),
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            write()
+        assert refused.value.code == "unknown-database"
+    assert "nodb" not in [row[0] for row in lake.sql("SHOW DATABASES IN lake").collect()]
+
+
 def test_tables_are_made(lake: SparkSession) -> None:
     known = StructType([StructField("k", LongType(), nullable=False)])
     rows = lake.createDataFrame([(5,)], known).selectExpr("k", "'e' p", "k v")

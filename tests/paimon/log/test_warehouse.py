@@ -41,12 +41,20 @@ def test_a_table_is_one_whatever_it_is_called(tmp_path: Path, place: str | None)
     assert not warehouse.is_empty(store, "index")
 
 
-def test_a_database_is_empty_without_files(tmp_path: Path) -> None:
-    store = open_store(str(tmp_path))
+@pytest.mark.parametrize("place", ["memory://databases", None])
+def test_a_database_is_empty_without_files(tmp_path: Path, place: str | None) -> None:
+    """Where a store has no folders, too: a new database was not there, and no table could be made in it."""
+    store = open_store(place or str(tmp_path))
+    with pytest.raises(InvalidRequest) as refused:
+        warehouse.ensure_database(store, "a")
+    assert refused.value.code == "unknown-database"
     warehouse.create_database(store, "a")
-    assert warehouse.is_empty(store, "a")
+    warehouse.ensure_database(store, "a")
+    assert warehouse.list_databases(store) == ["a", "default"] and warehouse.is_empty(store, "a")
     store.put("a.db/of_delta/_delta_log/0.json", b"")
     assert (warehouse.list_tables(store, "a"), warehouse.is_empty(store, "a")) == ([], False)
+    warehouse.drop_database(store, "a")
+    assert warehouse.list_databases(store) == ["default"]
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a.b", "t$x"])

@@ -10,9 +10,17 @@ from pyspark.sql import DataFrame
 from alluvium.api.delta.creation.request import Mode
 from alluvium.api.engine import session_opener
 from alluvium.api.names.paimon_access import PaimonAccess
-from alluvium.api.names.warehouses import NamedTable, described_table, ensure_makeable, has_named, url_of
+from alluvium.api.names.warehouses import (
+    NamedTable,
+    described_table,
+    ensure_makeable,
+    has_named,
+    url_of,
+    warehouses_of,
+)
 from alluvium.api.paimon.paimon_writer import parse_paimon_options, write_paimon
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.paimon.log.warehouse import ensure_database
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.plan.changes import Committed
@@ -45,7 +53,8 @@ def make_of_rows(rows: DataFrame, named: NamedTable, wanted: MadeOfRows) -> Comm
     """Makes a table of a warehouse with its first rows, by one commit: where they fail there is no table.
 
     Raises:
-        InvalidRequest: There is one already (`"table-exists"`), or the rows, keys or options make no table.
+        InvalidRequest: There is one already (`"table-exists"`), no such database (`"unknown-database"`), or the rows,
+            keys or options make no table.
         NotFound: There is none to be replaced.
         UnsupportedFeature: One that is described otherwise is to be replaced (`"unsupported-statement"`).
     """
@@ -61,6 +70,8 @@ def make_of_rows(rows: DataFrame, named: NamedTable, wanted: MadeOfRows) -> Comm
         return Committed.nothing(access.target().version)
     if access is not None and not wanted.mode.replaces:
         raise InvalidRequest(f"there is a table {named.text} already", code="table-exists", url=access.url)
+    if access is None:
+        ensure_database(session_opener(spark, None)(warehouses_of(spark)[named.catalog]), named.database)
     table, options = _described(rows, wanted)
     if access is not None:
         ensure_alike(table, access)

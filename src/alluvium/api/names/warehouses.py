@@ -122,7 +122,9 @@ def find_named(spark: SparkSession, parts: Sequence[str]) -> NamedTable | None:
     if current not in known or len(parts) > 2:
         return None
     database = parts[0] if len(parts) == 2 else str(list(manager.currentNamespace())[-1])
-    return _named(current, database, parts[-1])
+    found = _named(current, database, parts[-1])
+    # In ``delta.`/path` `` the catalog is nobody's, whatever catalog is the current one.
+    return found if warehouse.may_be_table(found.database, found.table) else None
 
 
 def url_of(spark: SparkSession, named: NamedTable) -> str:
@@ -345,11 +347,11 @@ class _Warehouse:
         return array
 
     def has_table(self, identifier: JavaObject) -> bool:
-        named = self._named(identifier)
+        named = self._asked(identifier)
         return named is not None and has_named(self._spark, named)
 
     def load_table(self, arguments: Sequence[JavaObject]) -> JavaObject:
-        named = self._named(arguments[0])
+        named = self._asked(arguments[0])
         if named is None:
             return self._no_table(arguments[0])
         try:
@@ -395,7 +397,7 @@ class _Warehouse:
 
     def alter_table(self, arguments: Sequence[JavaObject]) -> JavaObject:
         identifier, changes = arguments[0], list(arguments[1])
-        named = self._named(identifier)
+        named = self._asked(identifier)
         if named is None or not has_named(self._spark, named):
             return self._no_table(identifier)
         PaimonTable.forPath(url_of(self._spark, named), branch=named.branch).alter(
@@ -404,7 +406,7 @@ class _Warehouse:
         return self.load_table([identifier])
 
     def drop_table(self, arguments: Sequence[JavaObject]) -> bool:
-        named = self._named(arguments[0])
+        named = self._asked(arguments[0])
         if named is None or named.system or named.branch or not has_named(self._spark, named):
             return False
         warehouse.drop_table(self._store(), named.database, named.table)
@@ -421,6 +423,11 @@ class _Warehouse:
     def _named(self, identifier: JavaObject) -> NamedTable | None:
         namespace = _parts(identifier.namespace())
         return _named(self._name, namespace[0], str(identifier.name())) if len(namespace) == 1 else None
+
+    def _asked(self, identifier: JavaObject) -> NamedTable | None:
+        """What may be there. Spark asks of names that no table can have, too, as of paths, and goes on from there."""
+        named = self._named(identifier)
+        return named if named is not None and warehouse.may_be_table(named.database, named.table) else None
 
     def _store(self) -> Store:
         return session_opener(self._spark, None)(self._url)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from alluvium.commands.paimon.compact_append import append_compacted
@@ -52,7 +53,7 @@ def compact_rows(
     for repeated in range(retry.max_repeats + 1):
         try:
             with expiry_as_conflict(snapshot):
-                if is_postponed(snapshot.schema) and not moved.attempts:
+                if _waits(snapshot) and not moved.attempts:
                     moved = move_postponed(spark, snapshot, asked, open_store, retry)
                     if moved.attempts:
                         # What a writer would do, as in Java; whoever wants more asks again.
@@ -65,6 +66,14 @@ def compact_rows(
             log.warning("compacted anew: %s", error.message)
             snapshot = _newest(snapshot)
     raise AssertionError("the last repetition returns or raises")
+
+
+def _waits(snapshot: Snapshot) -> bool:
+    """Whether rows wait for a bucket: also of a table that has buckets by now, and went back to a state before."""
+    if not snapshot.schema.primary_keys:
+        return False
+    waiting = pc.equal(snapshot.entries["bucket"], o.POSTPONE_BUCKET)
+    return is_postponed(snapshot.schema) or bool(pc.any(waiting, min_count=0).as_py())
 
 
 def _compacted(

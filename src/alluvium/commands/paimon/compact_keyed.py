@@ -30,6 +30,7 @@ from alluvium.portable.merging.key_merge import merge_rows
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.positions import KIND, MATCHED, locate
+from alluvium.spark.regrouped import counted_rows
 from alluvium.spark.run_ends import with_ends
 from alluvium.storage.store import OpenStore
 
@@ -47,8 +48,9 @@ def keyed_compacted(
     if not compaction.before.num_rows:
         return Committed.nothing(snapshot.version or 0)
     target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry)
-    edits = changed_vectors(compaction, _replaced_rows(spark, compaction, open_store))
-    new = _rewritten(spark, compaction, open_store)
+    plan = _merging_anywhere(compaction.plan_write())
+    edits = changed_vectors(compaction, _replaced_rows(spark, compaction, plan, open_store))
+    new = _rewritten(spark, compaction, plan, open_store)
     try:
         added = compaction.added(new.rows.table, new.rows.footers)
         told = None
@@ -77,14 +79,14 @@ class _Written:
     directory: str | None = None
 
 
-def _rewritten(spark: SparkSession, compaction: Compaction, open_store: OpenStore) -> _Written:
+def _rewritten(spark: SparkSession, compaction: Compaction, plan: WritePlan, open_store: OpenStore) -> _Written:
     """Runs the job that merges the rows, if any are to be merged."""
     if not compaction.reads_rows:
         return _Written(NewFiles.none(), NewFiles.none())
-    store, plan = compaction.snapshot.store, _merging_anywhere(compaction.plan_write())
+    store = compaction.snapshot.store
     assert plan.keyed is not None, "rows of keys are compacted"
     try:
-        counted = write_here(_rows(spark, compaction, open_store), store, plan, open_store)
+        counted = write_here(_rows(spark, compaction, plan.keyed.merge, open_store), store, plan, open_store)
         written, footers, _ = numbered_files(store, plan, (), counted)
         footers = with_ends(spark, plan, plan.keyed, written["path"].to_pylist(), footers)
     except BaseException:
@@ -104,7 +106,7 @@ def _merged(rows: pa.Table, merge: KeyMerge, names: Sequence[str]) -> pa.Table:
     return merge_rows(rows, merge, names, {})
 
 
-def _rows(spark: SparkSession, compaction: Compaction, open_store: OpenStore) -> DataFrame:
+def _rows(spark: SparkSession, compaction: Compaction, merge: KeyMerge, open_store: OpenStore) -> DataFrame:
     """The rows of all groups, and those of levels above that have their keys."""
     rows = _unexpired(spark, compaction, compaction.rows, open_store)
     above = compaction.looked_up
@@ -114,7 +116,8 @@ def _rows(spark: SparkSession, compaction: Compaction, open_store: OpenStore) ->
     new = compaction.new_keys
     if new.size_bytes <= _small(spark):
         # What is not of a new key is left where it is, and not moved between tasks.
-        old = old.join(_keys(spark, new, open_store), [PLACE, *compaction.schema.trimmed_primary_keys], "left_semi")
+        keys = _keys(spark, new, merge, open_store)
+        old = old.join(keys, [PLACE, *compaction.schema.trimmed_primary_keys], "left_semi")
     return rows.unionByName(old.select(*map(quote, rows.columns)))
 
 
@@ -130,21 +133,24 @@ def _small(spark: SparkSession) -> int:
     return int(spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())
 
 
-def _keys(spark: SparkSession, files: FileRows, open_store: OpenStore) -> DataFrame:
+def _keys(spark: SparkSession, files: FileRows, merge: KeyMerge, open_store: OpenStore) -> DataFrame:
     names = [PLACE, *files.snapshot.schema.trimmed_primary_keys]
-    return read_any(spark, files, open_store, is_even=True).select(*(sf.col(quote(name)) for name in names))
+    rows = counted_rows(read_any(spark, files, open_store, is_even=True), merge)
+    return rows.select(*(sf.col(quote(name)) for name in names))
 
 
 def _replaced_rows(
-    spark: SparkSession, compaction: Compaction, open_store: OpenStore
+    spark: SparkSession, compaction: Compaction, plan: WritePlan, open_store: OpenStore
 ) -> Mapping[int, tuple[bytes, int]]:
     """By the number of a file above, its rows whose keys have newer ones."""
     asked = compaction.asked
     if asked is None:
         return {}
+    assert plan.keyed is not None, "rows of keys are compacted"
+    new = _keys(spark, compaction.new_keys, plan.keyed.merge, open_store)
     keys = [PLACE, *compaction.schema.trimmed_primary_keys]
     rows = read_any(spark, asked, open_store, is_even=True, reads_whole=True)
     rows = rows.select(*(sf.col(quote(name)) for name in (*keys, FILE, ROW)))
-    found = rows.join(_keys(spark, compaction.new_keys, open_store), keys, "left_semi")
+    found = rows.join(new, keys, "left_semi")
     placed = found.withColumn(KIND, sf.lit(int(ChangeKind.DELETE))).withColumn(MATCHED, sf.lit(False))
     return locate(placed, RowColumns(file=FILE, row=ROW), with_matches=False).bitmaps()

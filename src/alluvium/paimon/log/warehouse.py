@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, suggest
 from alluvium.storage.listing import list_folders
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
@@ -15,6 +15,11 @@ from alluvium.storage.store import Store
 DEFAULT_DATABASE = "default"
 _SUFFIX = ".db"
 _NAME = re.compile(r"[^/\\\x00.$@][^/\\\x00.$@]*")
+
+
+def may_be_table(database: str, table: str) -> bool:
+    """Whether a table can have this name."""
+    return all(map(_NAME.fullmatch, (database, table)))
 
 
 def ensure_folder_name(name: str, what: str) -> str:
@@ -52,14 +57,28 @@ def list_tables(store: Store, database: str) -> list[str]:
 
 def is_empty(store: Store, database: str) -> bool:
     """Whether no file lies in a database, be it of a table or not: then nothing is lost with it."""
-    return not any(True for _ in store.list_tree(_folder(database)))
+    return all(info.path == _mark(database) for info in store.list_tree(_folder(database)))
 
 
 def create_database(store: Store, database: str) -> None:
-    """Makes the folder of a database; where a store has no folders, a database is there as soon as it has a table."""
-    folder = _folder(database)
-    store.put(f"{folder}/.made", b"")
-    store.delete(f"{folder}/.made")
+    """Makes the folder of a database; where a store has no folders, an empty object stands for it."""
+    store.put(_mark(database), b"")
+    store.delete(_mark(database))
+    if database not in list_databases(store):
+        store.put(_mark(database), b"")
+
+
+def ensure_database(store: Store, database: str) -> None:
+    """Refuses to make something in a database that is not there.
+
+    Raises:
+        InvalidRequest: It is not (`"unknown-database"`).
+    """
+    known = list_databases(store)
+    if database not in known:
+        raise InvalidRequest(
+            f"there is no database {database!r}", code="unknown-database", url=store.url, hint=suggest(database, known)
+        )
 
 
 def drop_database(store: Store, database: str) -> None:
@@ -73,6 +92,10 @@ def drop_table(store: Store, database: str, table: str) -> None:
     for info in store.list_from(f"{folder}/schema", "schema-"):
         store.delete(info.path)
     store.delete_tree(folder)
+
+
+def _mark(database: str) -> str:
+    return f"{_folder(database)}/.made"
 
 
 def _folder(database: str) -> str:

@@ -127,6 +127,8 @@ def totals_of(snapshot: Snapshot, waiting: pa.Table, placed: pa.Table) -> pa.Arr
 
 def _first_total(snapshot: Snapshot, rows: int) -> int:
     options = snapshot.schema.options
+    if (own := o.BUCKET.get(options)) > 0:
+        return own  # the table has buckets by now, and went back to a state before
     wanted, default = o.POSTPONE_TARGET_ROWS.get(options), o.POSTPONE_DEFAULT_BUCKETS.get(options)
     named = o.POSTPONE_DEFAULT_BUCKETS.key if wanted is None else o.POSTPONE_TARGET_ROWS.key
     count = default if wanted is None else -(-max(rows, 1) // max(wanted, 1))

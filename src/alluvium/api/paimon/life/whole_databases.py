@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from alluvium.api.paimon.life.times import When
 from alluvium.api.paimon.paimon_table import PaimonTable
-from alluvium.errors import AlluviumError, InvalidRequest, suggest
-from alluvium.paimon.log.warehouse import list_databases, list_tables, table_folder
+from alluvium.errors import AlluviumError
+from alluvium.paimon.log.warehouse import ensure_database, list_databases, list_tables, table_folder
 from alluvium.paimon.terms.patterns import parse_pattern
 from alluvium.paimon.upkeep.removal.orphans import Orphans
 from alluvium.storage.open import open_store
@@ -97,10 +97,6 @@ def remove_orphan_files(
         CorruptTable: It cannot be told what a table needs.
     """
     store = open_store(warehouse, storage_options)
-    known = list_databases(store)
-    if database not in known:
-        raise InvalidRequest(
-            f"there is no database {database!r}", code="unknown-database", url=warehouse, hint=suggest(database, known)
-        )
+    ensure_database(store, database)
     tables = (join(store.url, table_folder(database, table)) for table in list_tables(store, database))
     return [PaimonTable.forPath(url, storage_options).remove_orphan_files(older_than, dry_run) for url in tables]
