@@ -155,6 +155,19 @@ def test_a_database_that_is_not_there_is_not_made_by_the_way(lake: SparkSession)
     assert "nodb" not in [row[0] for row in lake.sql("SHOW DATABASES IN lake").collect()]
 
 
+def test_a_name_of_no_warehouse_makes_no_paimon_table(lake: SparkSession) -> None:
+    writer = made(lake, [(5, "e", 5)])
+    for write in (
+        lambda: writer.writeTo("default.none_of_a_warehouse").using("paimon").create(),
+        lambda: writer.writeTo("none_of_a_warehouse").using("Paimon").createOrReplace(),
+        lambda: writer.write.format("paimon").saveAsTable("default.none_of_a_warehouse"),
+    ):
+        with pytest.raises(UnsupportedFeature) as refused:
+            write()
+        assert refused.value.code == "unsupported-catalog"
+    assert not lake.catalog.tableExists("default.none_of_a_warehouse")
+
+
 def test_tables_are_made(lake: SparkSession) -> None:
     known = StructType([StructField("k", LongType(), nullable=False)])
     rows = lake.createDataFrame([(5,)], known).selectExpr("k", "'e' p", "k v")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice, repeat
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -15,8 +15,8 @@ from alluvium.api.lazy.rows import LazyRows
 from alluvium.portable.plain_file import PlainFile
 
 _BATCH_SIZE = 65_536
-#: Files that Polars reads in one go: it opens all of them first.
-_AT_ONCE = 64
+#: Files that Polars reads in one go: few at first, as a query may want no more than some rows; then many.
+_AT_ONCE = (1, 4, 16, 64)
 #: Older versions collect all rows of a query before they give out one.
 _STREAMS = hasattr(pl.LazyFrame, "collect_batches")
 
@@ -63,7 +63,7 @@ def _frames(
         if not is_plain:
             yield from (_chosen(_frame(batch), names, predicate) for batch in found)
             continue
-        while files := list(islice(found, _AT_ONCE)):
+        for files in _chunks(found):
             yield from _of_files(files, empty, names, predicate)
 
 
@@ -93,6 +93,13 @@ def _first_frames(
 def _chosen(frame: pl.DataFrame, names: Sequence[str], predicate: pl.Expr | None) -> pl.DataFrame:
     # What was left to us is done; what else the condition says is Polars' own.
     return _columns(frame if predicate is None else frame.filter(predicate), names)
+
+
+def _chunks(files: Iterator[PlainFile]) -> Iterator[list[PlainFile]]:
+    for count in chain(_AT_ONCE, repeat(_AT_ONCE[-1])):
+        if not (chunk := list(islice(files, count))):
+            return
+        yield chunk
 
 
 def _of_files(

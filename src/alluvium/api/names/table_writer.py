@@ -11,7 +11,9 @@ from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import PROVIDER, known_access
 from alluvium.api.delta.frames.writer import write_parsed
+from alluvium.api.doors import PAIMON
 from alluvium.api.names.catalog_writer import create_of_rows, existing_access
+from alluvium.api.names.warehouse_rows import of_no_warehouse
 from alluvium.api.options import WRITE, WRITE_LATER, parse_options
 from alluvium.errors import InvalidRequest
 from alluvium.schema.types import Struct
@@ -136,6 +138,8 @@ class TableWriter:
     def _is_ours(self, creates: bool = False) -> bool:
         spark = self._df.sparkSession
         if creates and self._provider is not None:
+            if self._provider.casefold() == PAIMON.name:
+                raise of_no_warehouse(self._name)
             return self._provider.casefold() == PROVIDER
         if known_access(spark, self._name) is not None:
             return True

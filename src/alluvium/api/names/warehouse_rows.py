@@ -81,6 +81,15 @@ def make_of_rows(rows: DataFrame, named: NamedTable, wanted: MadeOfRows) -> Comm
     return write_paimon(given, store, "ErrorIfExists", (), options, DEFAULT_RETRY, created=table)
 
 
+def of_no_warehouse(name: str) -> UnsupportedFeature:
+    """The error of who makes a Paimon table under a name of no warehouse."""
+    return UnsupportedFeature(
+        f"Paimon tables are made and replaced by the names of a warehouse, and {name} is none",
+        code="unsupported-catalog",
+        hint='alluvium.enable(spark, catalogs={"lake": "/warehouse"}); or save("/path")',
+    )
+
+
 def ensure_alike(table: TableSchema, access: PaimonAccess) -> None:
     """Lets a table be replaced by one that is described alike: that is an overwrite of its rows.
 

@@ -36,6 +36,9 @@ from alluvium.storage.store import Store
 _SETTING = "spark.alluvium.catalogs"
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PROVIDER = "paimon"
+#: Formats of which a path is a name, whatever catalog is the current one.
+_OF_PATHS = (_PROVIDER, "delta")
+_SESSION_CATALOG = "spark_catalog"
 #: Properties that Spark says of every table, and that are none of it.
 _SPARKS = frozenset(("provider", "owner", "external", "is_managed_location", "option.serialization.format"))
 
@@ -82,7 +85,7 @@ def open_warehouses(spark: SparkSession, catalogs: Mapping[str, str]) -> None:
         )
     known = {} if not catalogs else warehouses_of(spark)
     for name, url in catalogs.items():
-        if _NAME.fullmatch(name) is None or name.casefold() in ("spark_catalog", "sys", "delta", "paimon"):
+        if _NAME.fullmatch(name) is None or name.casefold() in (_SESSION_CATALOG, "sys", *_OF_PATHS):
             raise InvalidRequest(f"a catalog cannot be called {name!r}", code="invalid-name", hint="letters and digits")
         known[name] = session_opener(spark, None)(url).url
     if catalogs:
@@ -353,7 +356,7 @@ class _Warehouse:
     def load_table(self, arguments: Sequence[JavaObject]) -> JavaObject:
         named = self._asked(arguments[0])
         if named is None:
-            return self._no_table(arguments[0])
+            return self._of_path(arguments)
         try:
             rows = _rows(self._spark, named, _point(arguments[1:]))
         except NotFound as error:
@@ -424,8 +427,16 @@ class _Warehouse:
         namespace = _parts(identifier.namespace())
         return _named(self._name, namespace[0], str(identifier.name())) if len(namespace) == 1 else None
 
+    def _of_path(self, arguments: Sequence[JavaObject]) -> JavaObject:
+        """What ``delta.`/path` `` is to the session's own catalog; other formats Spark knows itself."""
+        namespace = _parts(arguments[0].namespace())
+        if len(namespace) != 1 or namespace[0].casefold() not in _OF_PATHS:
+            return self._no_table(arguments[0])
+        manager = self._spark._jsparkSession.sessionState().catalogManager()
+        return manager.catalog(_SESSION_CATALOG).loadTable(*arguments)
+
     def _asked(self, identifier: JavaObject) -> NamedTable | None:
-        """What may be there. Spark asks of names that no table can have, too, as of paths, and goes on from there."""
+        """What may be there; Spark asks of names that no table can have, too, as of paths."""
         named = self._named(identifier)
         return named if named is not None and warehouse.may_be_table(named.database, named.table) else None
 

@@ -9,6 +9,7 @@ from pyspark.sql import Column, SparkSession
 from alluvium.commands.paimon.analyze import analyze_rows
 from alluvium.commands.paimon.compact import compact_rows
 from alluvium.commands.paimon.edits import edit_rows
+from alluvium.commands.paimon.expired_state import expiry_as_conflict
 from alluvium.commands.paimon.ordered import Ordering, order_rows
 from alluvium.commands.paimon.rescale import rescale_rows
 from alluvium.commands.paimon.upserts import TABLE, Change, upsert_rows
@@ -67,7 +68,8 @@ def compact(
         if where is not None:
             _, condition = steady_condition(session, where, written_schema(snapshot.schema), "the condition of compact")
         if ordering is not None:
-            return order_rows(session, snapshot, ordering, condition, opened, retry)
+            with expiry_as_conflict(snapshot):
+                return order_rows(session, snapshot, ordering, condition, opened, retry)
         return compact_rows(session, snapshot, Asked(is_full, condition, idle_since_ms), opened, retry)
 
 
@@ -89,7 +91,8 @@ def rescale(
             text, condition = steady_condition(session, where, schema, "the condition of rescale")
             replaced = Replace(condition, text)
         opened = StoreOpener(store.url, storage_options)
-        return rescale_rows(session, snapshot, bucket_num, replaced, opened, retry)
+        with expiry_as_conflict(snapshot):
+            return rescale_rows(session, snapshot, bucket_num, replaced, opened, retry)
 
 
 def analyze(

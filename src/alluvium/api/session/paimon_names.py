@@ -12,7 +12,7 @@ from alluvium.api.delta.creation.request import Mode
 from alluvium.api.engine import session_opener
 from alluvium.api.names.paimon_access import PROVIDER, PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
-from alluvium.api.names.warehouse_rows import MadeOfRows, make_of_rows
+from alluvium.api.names.warehouse_rows import MadeOfRows, make_of_rows, of_no_warehouse
 from alluvium.api.names.warehouses import NamedTable, find_named, has_named, url_of
 from alluvium.api.paimon.merged_schema import parse_merging
 from alluvium.api.sql.rows.insert import is_dynamic
@@ -159,11 +159,7 @@ def _made(df: DataFrame, name: PaimonName, wanted: MadeOfRows) -> Committed:
             hint="compact(order_strategy=..., order_by=...) sorts its rows",
         )
     if name.named is None:
-        raise UnsupportedFeature(
-            f"Paimon tables are made and replaced by the names of a warehouse, and {name.text} is none",
-            code="unsupported-catalog",
-            hint='alluvium.enable(spark, catalogs={"lake": "/warehouse"}); or save("/path")',
-        )
+        raise of_no_warehouse(name.text)
     return make_of_rows(df, name.named, wanted)
 
 

@@ -16,7 +16,7 @@ from alluvium.commit.clear import clear
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.upkeep.keyed.compaction import PLACE, Compaction
-from alluvium.paimon.upkeep.keyed.expiry import row_expiry
+from alluvium.paimon.upkeep.keyed.expiry import RowExpiry, row_expiry
 from alluvium.paimon.upkeep.keyed.plan import Asked, plan_compaction
 from alluvium.paimon.upkeep.keyed.vectors import changed_vectors
 from alluvium.paimon.view.file_rows import FILE, ROW, FileRows
@@ -49,8 +49,10 @@ def keyed_compacted(
         return Committed.nothing(snapshot.version or 0)
     target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry)
     plan = _merging_anywhere(compaction.plan_write())
-    edits = changed_vectors(compaction, _replaced_rows(spark, compaction, plan, open_store))
-    new = _rewritten(spark, compaction, plan, open_store)
+    assert plan.keyed is not None, "rows of keys are compacted"
+    files = _Files(spark, compaction, plan.keyed.merge, row_expiry(compaction.schema), open_store)
+    edits = changed_vectors(compaction, files.replaced_rows())
+    new = _rewritten(files, plan)
     try:
         added = compaction.added(new.rows.table, new.rows.footers)
         told = None
@@ -79,16 +81,16 @@ class _Written:
     directory: str | None = None
 
 
-def _rewritten(spark: SparkSession, compaction: Compaction, plan: WritePlan, open_store: OpenStore) -> _Written:
+def _rewritten(files: _Files, plan: WritePlan) -> _Written:
     """Runs the job that merges the rows, if any are to be merged."""
+    compaction, store = files.compaction, files.compaction.snapshot.store
     if not compaction.reads_rows:
         return _Written(NewFiles.none(), NewFiles.none())
-    store = compaction.snapshot.store
     assert plan.keyed is not None, "rows of keys are compacted"
     try:
-        counted = write_here(_rows(spark, compaction, plan.keyed.merge, open_store), store, plan, open_store)
+        counted = write_here(files.rows(), store, plan, files.open_store)
         written, footers, _ = numbered_files(store, plan, (), counted)
-        footers = with_ends(spark, plan, plan.keyed, written["path"].to_pylist(), footers)
+        footers = with_ends(files.spark, plan, plan.keyed, written["path"].to_pylist(), footers)
     except BaseException:
         clear(store, plan.directory)
         raise
@@ -106,51 +108,62 @@ def _merged(rows: pa.Table, merge: KeyMerge, names: Sequence[str]) -> pa.Table:
     return merge_rows(rows, merge, names, {})
 
 
-def _rows(spark: SparkSession, compaction: Compaction, merge: KeyMerge, open_store: OpenStore) -> DataFrame:
-    """The rows of all groups, and those of levels above that have their keys."""
-    rows = _unexpired(spark, compaction, compaction.rows, open_store)
-    above = compaction.looked_up
-    if above is None:
-        return rows
-    old = _unexpired(spark, compaction, above, open_store)
-    new = compaction.new_keys
-    if new.size_bytes <= _small(spark):
-        # What is not of a new key is left where it is, and not moved between tasks.
-        keys = _keys(spark, new, merge, open_store)
-        old = old.join(keys, [PLACE, *compaction.schema.trimmed_primary_keys], "left_semi")
-    return rows.unionByName(old.select(*map(quote, rows.columns)))
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of a compaction.
 
+    Attributes:
+        spark: The session.
+        compaction: What becomes of them.
+        merge: How their rows merge.
+        expiry: Which rows are left out, by one look at the clock: a key that asks for its old row is written anew.
+        open_store: The table's objects for Python workers.
+    """
 
-def _unexpired(spark: SparkSession, compaction: Compaction, files: FileRows, open_store: OpenStore) -> DataFrame:
-    """All rows of files, but for those whose time has passed."""
-    rows = read_any(spark, files, open_store, is_even=True, reads_whole=True)
-    expiry = row_expiry(compaction.schema)
-    return rows if expiry is None else rows.where(sql_column(expiry.stays))
+    spark: SparkSession
+    compaction: Compaction
+    merge: KeyMerge
+    expiry: RowExpiry | None
+    open_store: OpenStore
+
+    def rows(self) -> DataFrame:
+        """The rows of all groups, and those of levels above that have their keys."""
+        rows = self._unexpired(self.compaction.rows)
+        above = self.compaction.looked_up
+        if above is None:
+            return rows
+        old = self._unexpired(above)
+        if self.compaction.new_keys.size_bytes <= _small(self.spark):
+            # What is not of a new key is left where it is, and not moved between tasks.
+            old = old.join(self._new_keys(), self._key, "left_semi")
+        return rows.unionByName(old.select(*map(quote, rows.columns)))
+
+    def replaced_rows(self) -> Mapping[int, tuple[bytes, int]]:
+        """By the number of a file above, its rows whose keys have newer ones."""
+        asked = self.compaction.asked
+        if asked is None:
+            return {}
+        rows = read_any(self.spark, asked, self.open_store, is_even=True, reads_whole=True)
+        rows = rows.select(*(sf.col(quote(name)) for name in (*self._key, FILE, ROW)))
+        found = rows.join(self._new_keys(), self._key, "left_semi")
+        placed = found.withColumn(KIND, sf.lit(int(ChangeKind.DELETE))).withColumn(MATCHED, sf.lit(False))
+        return locate(placed, RowColumns(file=FILE, row=ROW), with_matches=False).bitmaps()
+
+    @property
+    def _key(self) -> list[str]:
+        return [PLACE, *self.compaction.schema.trimmed_primary_keys]
+
+    def _new_keys(self) -> DataFrame:
+        """The keys that are written anew: others leave the rows alone that they had before."""
+        rows = counted_rows(self._unexpired(self.compaction.new_keys, reads_whole=False), self.merge)
+        return rows.select(*(sf.col(quote(name)) for name in self._key))
+
+    def _unexpired(self, files: FileRows, *, reads_whole: bool = True) -> DataFrame:
+        """All rows of files, but for those whose time has passed."""
+        rows = read_any(self.spark, files, self.open_store, is_even=True, reads_whole=reads_whole)
+        return rows if self.expiry is None else rows.where(sql_column(self.expiry.stays))
 
 
 def _small(spark: SparkSession) -> int:
     """Bytes that Spark itself sends to every task."""
     return int(spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())
-
-
-def _keys(spark: SparkSession, files: FileRows, merge: KeyMerge, open_store: OpenStore) -> DataFrame:
-    names = [PLACE, *files.snapshot.schema.trimmed_primary_keys]
-    rows = counted_rows(read_any(spark, files, open_store, is_even=True), merge)
-    return rows.select(*(sf.col(quote(name)) for name in names))
-
-
-def _replaced_rows(
-    spark: SparkSession, compaction: Compaction, plan: WritePlan, open_store: OpenStore
-) -> Mapping[int, tuple[bytes, int]]:
-    """By the number of a file above, its rows whose keys have newer ones."""
-    asked = compaction.asked
-    if asked is None:
-        return {}
-    assert plan.keyed is not None, "rows of keys are compacted"
-    new = _keys(spark, compaction.new_keys, plan.keyed.merge, open_store)
-    keys = [PLACE, *compaction.schema.trimmed_primary_keys]
-    rows = read_any(spark, asked, open_store, is_even=True, reads_whole=True)
-    rows = rows.select(*(sf.col(quote(name)) for name in (*keys, FILE, ROW)))
-    found = rows.join(new, keys, "left_semi")
-    placed = found.withColumn(KIND, sf.lit(int(ChangeKind.DELETE))).withColumn(MATCHED, sf.lit(False))
-    return locate(placed, RowColumns(file=FILE, row=ROW), with_matches=False).bitmaps()
