@@ -180,6 +180,10 @@ def test_paths_are_names_in_whatever_catalog_is_current(lake: SparkSession, tmp_
             lake.range(1).write.insertInto(path)
             lake.range(1).write.format(kind).mode("append").saveAsTable(path)
             assert lake.table(path).count() == 6
+            first = 0 if kind == "delta" else 1
+            assert len(rows(lake, f"SELECT * FROM {path} VERSION AS OF {first}")) == 2
+            with pytest.raises((NotFound, AnalysisException)):
+                lake.table(f"{kind}.`{tmp_path}/nothing`")
         for missing in ("`a/b`", "db.`a/b`", "lake.db.`a/b`"):
             with pytest.raises(AnalysisException):
                 lake.table(missing)
