@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,12 +16,18 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Author
 from alluvium.schema.ddl import parse_column_path
-from alluvium.spark.sessions.catalog import CatalogTable, find_relation, find_table, has_database, parse_name
+from alluvium.spark.sessions.catalog import (
+    CatalogTable,
+    find_relation,
+    find_table,
+    has_database,
+    is_path,
+    parse_name,
+)
 from alluvium.spark.sessions.session import ensure_native, hadoop_access, is_connect, time_zone
 from alluvium.storage.store import Store
 
 PROVIDER = "delta"
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +159,6 @@ def path_in_name(spark: SparkSession, name: str) -> str | None:
     if len(parts) != 2 or parts[0].casefold() != PROVIDER:
         return None
     return parts[1] if is_path(parts[1]) or not has_database(spark, PROVIDER) else None
-
-
-def is_path(name: str) -> bool:
-    """Whether a name is an absolute path, or a URL."""
-    return name.startswith("/") or _SCHEME.match(name) is not None
 
 
 def ensure_table(access: TableAccess, shown: str) -> None:

@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 
 from alluvium.api.calls import told_partitions
 from alluvium.api.counterparts.raising import condition_of
-from alluvium.api.delta.delta_access import is_path
 from alluvium.api.doors import DELTA, PAIMON
 from alluvium.api.names.change_functions import answer_changes, forget_changes
 from alluvium.api.names.incremental_functions import answer_ranges, forget_ranges
@@ -21,7 +20,7 @@ from alluvium.api.reader import read_again
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.sessions.cached_tables import keep_cached
-from alluvium.spark.sessions.catalog import FoundEntry, entry_within, find_entry, has_database
+from alluvium.spark.sessions.catalog import FoundEntry, entry_within, find_entry, has_database, is_path
 from alluvium.spark.sessions.catalog_proxy import AskedTable, put_in_front, stands_in_front, take_away
 from alluvium.spark.sessions.catalog_relations import TableEntry, table_of
 from alluvium.spark.sessions.session import is_connect

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from alluvium.api.delta.delta_access import is_path
 from alluvium.api.engine import session_opener
 from alluvium.api.names.warehouses import find_named, has_named, url_of
 from alluvium.api.paimon.merged_schema import parse_merging
@@ -22,7 +21,7 @@ from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.schema.types import Struct
-from alluvium.spark.sessions.catalog import CatalogTable, find_relation, has_database, parse_name
+from alluvium.spark.sessions.catalog import CatalogTable, find_relation, has_database, is_path, parse_name
 from alluvium.spark.sessions.session import ensure_native, time_zone
 from alluvium.spark.values.columns import Assignment, align
 

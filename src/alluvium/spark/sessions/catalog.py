@@ -29,6 +29,7 @@ from alluvium.spark.sessions.session import ensure_native, session_catalog
 _SESSION_CATALOG = "spark_catalog"
 #: What `SessionCatalog` takes for a table's name; it is asked only when the table's files have been written.
 _VALID_NAME = re.compile(r"\w+", re.ASCII)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,11 @@ def parse_name(spark: SparkSession, name: str) -> tuple[str, ...]:
     except (PySparkException, Py4JJavaError):
         raise InvalidRequest(f"{name!r} is not the name of a table", code="invalid-table-name") from None
     return tuple(str(parts.apply(i)) for i in range(parts.size()))
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is an absolute path, or a URL."""
+    return name.startswith("/") or _SCHEME.match(name) is not None
 
 
 def find_relation(spark: SparkSession, name: str) -> CatalogTable | None:
@@ -339,6 +345,8 @@ def _is_elsewhere(spark: SparkSession, parts: tuple[str, ...]) -> bool:
         return True
     if len(parts) == 2 and parts[0].casefold() != _SESSION_CATALOG and catalogs.isCatalogRegistered(parts[0]):
         return True
+    if len(parts) == 2 and is_path(parts[1]):
+        return False  # no catalog has such a name: it is the path that is meant, whatever catalog is the current one
     return str(catalogs.currentCatalog().name()).casefold() != _SESSION_CATALOG
 
 

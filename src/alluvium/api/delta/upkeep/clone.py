@@ -11,13 +11,13 @@ from pyspark.sql import types as s
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.creation.clone import clone_in_session
 from alluvium.api.delta.creation.request import Mode, Wanted
-from alluvium.api.delta.delta_access import PROVIDER, TableAccess, is_path
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess
 from alluvium.api.delta.delta_errors import WrongValue
 from alluvium.api.options import parse_session_timestamp, parse_timestamp_ms
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.spark.sessions.catalog import quoted_name
+from alluvium.spark.sessions.catalog import is_path, quoted_name
 from alluvium.spark.sessions.session import time_zone
 
 #: Columns of a clone's result in SQL, and the metrics that they show.

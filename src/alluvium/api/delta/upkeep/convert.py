@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from alluvium.api.counterparts.raising import raises_counterparts
-from alluvium.api.delta.delta_access import PROVIDER, TableAccess, is_path, path_access
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, path_access
 from alluvium.api.delta.delta_columns import fields_of
 from alluvium.api.delta.delta_errors import UnknownType, WrongType
 from alluvium.api.delta.frames.session_options import default_properties
@@ -30,7 +30,7 @@ from alluvium.schema.ddl import parse_fields
 from alluvium.schema.spark_json import parse_schema
 from alluvium.schema.types import Field
 from alluvium.spark.jvm.gateway import java_of
-from alluvium.spark.sessions.catalog import CatalogTable, find_table, has_database, parse_name, quoted_name
+from alluvium.spark.sessions.catalog import CatalogTable, find_table, has_database, is_path, parse_name, quoted_name
 from alluvium.spark.sessions.entry_changes import EntryDescription, describe_entry, set_provider
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.sessions.settings import read_flag

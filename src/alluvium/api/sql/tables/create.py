@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from alluvium.api.delta.creation.create import create
 from alluvium.api.delta.creation.request import Mode, Wanted
-from alluvium.api.delta.delta_access import PROVIDER, is_path, path_in_name
+from alluvium.api.delta.delta_access import PROVIDER, path_in_name
 from alluvium.api.names.catalog_writer import create_of_rows
 from alluvium.api.names.warehouses import find_named
 from alluvium.api.options import PARQUET_WRITE, WRITE, WRITE_LATER, parse_options
@@ -21,7 +21,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.types import Struct
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.naming.types import to_spark
-from alluvium.spark.sessions.catalog import find_table, quoted_name
+from alluvium.spark.sessions.catalog import find_table, is_path, quoted_name
 from alluvium.spark.statements.conditions import ensure_condition
 
 #: Options of the writer that say how files are made; of other options a table of rows keeps nothing.
