@@ -91,13 +91,14 @@ class PaimonObserver:
             high += compacts_behind
             made = newest - world.newest
             ensure(low <= made <= high, f"{verb} made {made} snapshots, not {low} to {high}")
-            # Of an append that came late the first is another writer's, who changed no row. Behind one with a compaction
-            # of its own the last one is this.
-            between = bound.after if compacts_behind else world.now
+            # Of an append that came late the first is another writer's, of manifests alone: it is of the schema that the
+            # one before it has. Behind an append with a compaction of its own the last one is this.
+            before = world.versions.get(world.newest)
+            between = bound.after if compacts_behind else before or world.now
             world.versions |= dict.fromkeys(range(world.newest + 1, newest), between)
             world.now = bound.after
             if made:
-                shown = world.versions.get(world.newest) if bound.keeps_schema else None
+                shown = before if bound.keeps_schema else None
                 world.versions[newest] = shown or (bound.after if bound.again is None else bound.again[1])
             world.newest = newest
         if bound.purges:
