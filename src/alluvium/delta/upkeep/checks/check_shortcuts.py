@@ -133,8 +133,8 @@ def _shown(key: str) -> str:
 def check_hadoop_checksums(store: Store) -> Iterator[Finding]:
     """Whether the checksums that Hadoop keeps beside the log's files on a local disk fit.
 
-    It refuses to read a file that its checksum does not fit; whatever replaces the file by other means leaves one. So does
-    deltalake, which points `_last_checkpoint`, be it of delta-spark's, to its own checkpoints.
+    It refuses to read a file that its checksum does not fit; whatever replaces the file by other means leaves one. So
+    does deltalake, which points `_last_checkpoint`, be it of delta-spark's, to its own checkpoints.
     """
     if not is_near(store.url):
         return
