@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from model.paimon.verbs import PaimonBound
-from model.paimon.world import Told, producer_of
-from model.state import Version
+from model.paimon.world import Told, engine_of, producer_of
+from model.state import ID, Version
 
 
 def told(now: Version, bound: PaimonBound) -> list[Told]:
@@ -20,7 +20,7 @@ def told(now: Version, bound: PaimonBound) -> list[Told]:
     if producer == "none":
         return []
     changes: list[Told] = []
-    for key in sorted({row["id"] for _, row in bound.written}):
+    for key in sorted({row[ID] for _, row in bound.written}):
         changes += _looked_up(now, bound.after, key)
     return changes
 
@@ -31,7 +31,7 @@ def _looked_up(now: Version, after: Version, key: int) -> list[Told]:
         return [] if new is None else [("+I", new)]
     if new is None:
         return [("-D", old)]
-    is_first = now.properties.get("merge-engine") == "first-row"
+    is_first = engine_of(now) == "first-row"
     leaves_out = now.properties.get("changelog-producer.row-deduplicate") == "true"
     if is_first or (leaves_out and after.shown(old) == after.shown(new)):
         return []
