@@ -97,6 +97,21 @@ def oldest_readable(url: str) -> int:
     return min(int(f.name[:20]) for f in log.glob("*.checkpoint*") if f.name[:20].isdigit())
 
 
+def before_feed(world: World) -> int:
+    """The version from which one range of the feed leads to the newest: columns stay, and what they are called in files.
+
+    That changes where column mapping is dropped: no feed goes across it, here as in delta-spark
+    (`DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_DATA_SCHEMA`).
+    """
+    start, oldest = world.newest, max(world.readable, world.logged)
+    while start > oldest and start - 1 in world.versions and world.versions[start].feeds:
+        before, after = world.versions[start - 1], world.versions[start]
+        if before.columns != world.now.columns or (before.is_mapped and not after.is_mapped):
+            break
+        start -= 1
+    return start
+
+
 class Observer:
     """Looks at one table, step by step; it keeps a view that is only ever refreshed."""
 
@@ -345,15 +360,7 @@ class Observer:
     def _whole_feed(self, readers: dict[str, Reader]) -> None:
         """The longest range up to now with one set of columns leads from its first version to the newest."""
         world, now = self.world, self.world.now
-        start = world.newest
-        oldest = max(world.readable, world.logged)
-        while (
-            start > oldest
-            and start - 1 in world.versions
-            and world.versions[start].feeds
-            and world.versions[start - 1].columns == now.columns
-        ):
-            start -= 1
+        start = before_feed(world)
         if start < world.newest:
             view = alluvium.open(world.url)
             rows = view.changes(start + 1).to_pylist()

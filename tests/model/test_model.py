@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from model.engines.python_engine import PythonEngine
+from model.observe import before_feed
 from model.player import Counts, Failure, make_sequence, play, shrink
 from model.sabotage import DEFECTS
+from model.state import ID, Column, Version, World
 
 ENGINES = {"python": PythonEngine()}
 #: So many sequences catch each of the defects, and are right without them (`make torture` plays many more).
@@ -51,6 +53,21 @@ def test_a_failing_sequence_is_shrunk(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(least.sequence.steps) <= 3
     # Its calls tell what to do by hand.
     assert least.calls[0]["verb"] == "create" and len(least.calls) <= 4
+
+
+def test_a_feed_goes_back_to_where_column_mapping_was_dropped() -> None:
+    """Seed 20061: files before it have columns under other names, and both engines refuse the range."""
+    named, feeds = {"delta.columnMapping.mode": "name"}, {"delta.enableChangeDataFeed": "true"}
+    columns = (Column(ID, ID, "long"),)
+    plain, mapped = Version(columns, {}, feeds), Version(columns, {}, named | feeds)
+    world = World("t", versions=dict(enumerate([mapped, mapped, plain, plain])), newest=3)
+    assert before_feed(world) == 2
+    # Switched on it leaves names as they are.
+    world.versions |= {4: mapped}
+    world.newest = 4
+    assert before_feed(world) == 2
+    world.versions[1] = world.versions[0] = plain
+    assert before_feed(world) == 0
 
 
 def test_a_seed_is_a_sequence() -> None:

@@ -10,6 +10,8 @@ from model.paimon import engines
 from model.paimon.python_engine import PaimonPython
 from model.paimon.sabotage import DEFECTS
 from model.player import Counts, Failure, make_sequence, play
+from model.script import Script, Step
+from model.state import ID, Column
 
 ENGINES = {"python": PaimonPython()}
 STEPS = 12
@@ -33,6 +35,14 @@ def test_random_verbs_do_what_the_model_says(tmp_path: Path, seed: int) -> None:
     counts = Counts()
     play(make_sequence(seed, ["python"], STEPS, format="paimon"), ENGINES, tmp_path, counts)
     assert counts.steps + counts.skipped == STEPS + 1 and counts.steps > STEPS // 2
+
+
+def test_manifests_that_are_compacted_before_an_append_keep_the_schema_behind_a_rename(tmp_path: Path) -> None:
+    """Seed 20014: the append comes late, behind another writer's snapshot, which has the names of the one before."""
+    columns = (Column(ID, ID, "long"), Column("p", "p", "int"), Column("v", "v", "string"), Column("n", "n", "int"))
+    verbs = (("append", 1), ("append", 2), ("rename_column", 3), ("append", 7))
+    steps = tuple(Step(verb, "python", seed) for verb, seed in verbs)
+    play(Script(1, columns, (), (), (), "python", False, steps, "paimon", (ID,)), ENGINES, tmp_path, Counts())
 
 
 @pytest.mark.long

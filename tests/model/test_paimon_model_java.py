@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from reference_engine import NEEDS_PAIMON
 
+from alluvium.paimon.terms.spec import SnapshotDocument
+from alluvium.paimon.view import changes
 from model.paimon.engines import JavaEngine
 from model.paimon.python_engine import PaimonPython
-from model.player import Counts, Engine, make_sequence, play
+from model.player import Counts, Engine, Failure, make_sequence, play
 
 pytestmark = NEEDS_PAIMON
 STEPS = 12
@@ -24,10 +26,27 @@ def engines() -> Iterator[dict[str, Engine]]:
     java.close()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+#: Of a table whose changelog is looked up, and of one whose first rows stay.
+LOOKED_UP, FIRST = 226, 356
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, LOOKED_UP, FIRST])
 def test_random_verbs_by_java_in_turns(engines: dict[str, Engine], tmp_path: Path, seed: int) -> None:
     counts = Counts()
     sequence = make_sequence(seed, list(engines), STEPS, format="paimon")
     play(sequence, engines, tmp_path, counts, {"java": engines["java"]})
     assert counts.steps + counts.skipped == STEPS + 1
     assert any(name.startswith("java: ") for name in counts.done)
+
+
+def test_a_changelog_that_is_read_in_part_is_caught(
+    engines: dict[str, Engine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = changes._list_of
+
+    def fewer(document: SnapshotDocument, mode: str, kinds: Sequence[str]) -> str | None:
+        return None if mode == "changelog" and document.id > 2 else real(document, mode, kinds)
+
+    monkeypatch.setattr(changes, "_list_of", fewer)
+    with pytest.raises(Failure, match="changes"):
+        play(make_sequence(LOOKED_UP, list(engines), STEPS, format="paimon"), engines, tmp_path, Counts())

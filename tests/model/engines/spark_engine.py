@@ -313,6 +313,18 @@ class DeltaSparkEngine(SparkEngine):
         found = df.select(df[quoted(name)], "_metadata.row_id", "_metadata.row_commit_version").collect()
         return [list(row) for row in found]
 
+    def _replace_using(self, url, call):
+        """Rows whose size Spark knows: they are broadcast. Behind any other join 4.4 cannot tell which file a row is of, and
+        refuses (`DELTA_FILE_TO_OVERWRITE_NOT_FOUND`).
+        """
+        folder = tempfile.mkdtemp(prefix="model-rows-")
+        try:
+            self._frame(call).write.parquet(f"{folder}/rows")
+            df = self._spark.read.parquet(f"{folder}/rows")
+            df.write.format("delta").mode("overwrite").option("replaceUsing", call["using"]).save(url)
+        finally:
+            shutil.rmtree(folder)
+
     def _checkpoint(self, url, call):
         jvm = self._spark._jvm
         jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._spark._jsparkSession, url).checkpoint()

@@ -24,6 +24,8 @@ def delta_spark():
             "spark.databricks.delta.snapshotPartitions": "1",
             "spark.databricks.delta.retentionDurationCheck.enabled": "false",
             "spark.databricks.delta.vacuum.parallelDelete.enabled": "false",
+            # Else it goes back no further than a week by its clock, whatever files there are; `clean_log` makes logs old.
+            "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             "spark.driver.memory": "1g",
             "spark.buffer.pageSize": jvm.PAGE_BYTES,

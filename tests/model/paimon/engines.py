@@ -31,6 +31,8 @@ class JavaEngine(ReferenceEngine):
 
     #: A writer of buckets compacts by itself, which is a snapshot of its own behind the rows'.
     compacts_too = True
+    #: Its batches do (`batchScanSkipLevel0`): they tell nothing of such tables (docs/guides/paimon.md, Changes).
+    passes_over_new = True
 
     def __init__(self) -> None:
         super().__init__("java", JAVA_VERBS, ())
@@ -45,6 +47,16 @@ class JavaEngine(ReferenceEngine):
 
     def rows(self, url: str, version: int) -> list[dict[str, Any]]:
         return self.rows_at(url)
+
+
+class PypaimonEngine(ReferenceEngine):
+    """It appends, and compacts nothing."""
+
+    def __init__(self) -> None:
+        super().__init__("pypaimon", frozenset({"append"}), KNOWN)
+
+    def can(self, call: dict[str, Any], constrained: bool) -> bool:
+        return super().can(call, constrained) and not call["by_writers"]
 
 
 def is_missing(name: str) -> str | None:
@@ -68,7 +80,7 @@ def paimon_engines(names: list[str]) -> dict[str, Engine]:
         elif name == "spark":
             found |= _spark_engines()
         else:
-            found[name] = ReferenceEngine(name, frozenset({"append"}), KNOWN)
+            found[name] = PypaimonEngine()
     return found
 
 

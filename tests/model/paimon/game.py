@@ -10,7 +10,7 @@ from typing import Any
 
 from model.paimon.observe import PaimonObserver
 from model.paimon.verbs import VERBS, PaimonBound, in_orc
-from model.paimon.world import PaimonWorld, is_keyed
+from model.paimon.world import PaimonWorld, by_writers, is_keyed
 from model.script import Engine, Script, Step, random_steps
 from model.state import ID, Column, Version
 from model.values import DECIMAL, NESTED
@@ -19,6 +19,8 @@ __all__ = ["VERBS", "begin", "complete", "make_script"]
 
 #: Engines that have no verb to make a table.
 NOT_MAKERS = frozenset({"pypaimon", "spark", "spark-sql"})
+#: Engines that write changelogs, and compact behind their commits.
+WRITERS = frozenset({"java", "spark", "spark-sql"})
 
 
 def make_script(seed: int, engines: Sequence[str], length: int, verbs: Sequence[str] | None) -> Script:
@@ -30,6 +32,10 @@ def make_script(seed: int, engines: Sequence[str], length: int, verbs: Sequence[
         columns = (*columns, Column("x", "x", chance.choice((DECIMAL, "timestamp", *NESTED))))
     is_keyed, is_parted = chance.random() < 0.5, chance.random() < 0.5
     options = _keyed_options(chance) if is_keyed else _append_options(chance)
+    # By a lot of its own: what else a seed is stays as it was.
+    more = random.Random(f"{seed} changelog")
+    if is_keyed and WRITERS & set(engines) and more.random() < 0.4:
+        options = _looked_up(options, more)
     if options.get("file.format") == "orc":
         columns = tuple(replace(c, type=in_orc(c.type)) for c in columns)
     if chance.random() < 0.5:
@@ -55,6 +61,23 @@ def _keyed_options(chance: random.Random) -> dict[str, str]:
     if engine == "aggregation":
         options |= {"fields.n.aggregate-function": "sum", "fields.default-aggregate-function": "last_non_null_value"}
     return options | chance.choice([{}, {}, {"file.format": "orc"}, {"file.format": "avro"}])
+
+
+def _looked_up(options: dict[str, str], chance: random.Random) -> dict[str, str]:
+    """A table with a changelog, or whose readers see what compactions have seen."""
+    kind = chance.choice(["input", "lookup", "lookup", "first-row", "first-row", "vectors"])
+    if kind == "first-row":
+        options = {
+            key: value for key, value in options.items() if not key.startswith(("merge-", "fields.", "sequence."))
+        }
+        options["merge-engine"] = kind
+    elif kind == "vectors":
+        options = {**options, "deletion-vectors.enabled": "true"}
+    if kind in ("input", "lookup") or chance.random() < 0.5:
+        options = {**options, "changelog-producer": "input" if kind == "input" else "lookup"}
+    if options.get("changelog-producer") == "lookup" and kind != "first-row" and chance.random() < 0.3:
+        options = {**options, "changelog-producer.row-deduplicate": "true"}
+    return options
 
 
 def _append_options(chance: random.Random) -> dict[str, str]:
@@ -88,6 +111,7 @@ def begin(url: str, sequence: Script, engines: Mapping[str, Engine], calls: list
 
 
 def complete(bound: PaimonBound, world: PaimonWorld) -> None:
-    """What engines without SQL need to know is in the call."""
+    """What engines without SQL need to know is in the call, and whether rows are for writers alone that compact."""
+    bound.call["by_writers"] = by_writers(world.now)
     if "edits" in bound.call:
         bound.call["edits"] |= {"key": world.now.column(ID).name, "keyed": is_keyed(world.now)}

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import alluvium
 from alluvium.errors import NotFound
 from model.observe import Reader, ensure, plain, same_rows, same_version
+from model.paimon.changelog import told
 from model.paimon.verbs import PaimonBound
-from model.paimon.world import PaimonWorld, engine_of, evolves, is_keyed, tracks
+from model.paimon.world import PaimonWorld, Told, engine_of, evolves, hides, is_keyed, producer_of, tracks
 from model.state import ID, Version
 from model.values import condition_sql, holds, random_condition
 
@@ -21,7 +22,13 @@ PRUNED = frozenset({"long", "int", "short", "byte", "string", "date"})
 
 
 class Traveller(Protocol):
-    """Another engine that reads older states, too."""
+    """Another engine that reads older states, too.
+
+    Attributes:
+        passes_over_new: Whether of a range without a changelog it leaves out files that readers of rows do not see.
+    """
+
+    passes_over_new: bool
 
     def rows_at(self, url: str, **what: Any) -> list[dict[str, Any]]:
         """The newest state, that of a `version` or a `tag`; `where` [column, value] at least the rows that have it; what
@@ -73,10 +80,12 @@ class PaimonObserver:
             if chance.random() < 0.25:
                 self._read_by(name, reader, chance)
                 # Who has seen nothing yet asks for all rows instead.
-                if bound.came is not None and world.newest > old > 0:
+                wanted = self._wanted(bound, old)
+                if wanted is not None and world.newest > old > 0:
+                    if reader.passes_over_new and hides(world.now) and producer_of(world.now) == "none":
+                        wanted = []
                     rows = reader.rows_at(world.url, between=(old, world.newest))
-                    wanted = [{"_row_kind": "+I", **world.now.shown(row)} for row in bound.came]
-                    same_rows(f"{name} reads the changes", rows, wanted)
+                    same_rows(f"{name} reads the changes", rows, self._kinds(wanted))
 
     def _take_over(self, bound: PaimonBound) -> None:
         world, verb = self.world, bound.call["verb"]
@@ -91,13 +100,18 @@ class PaimonObserver:
             high += compacts_behind
             made = newest - world.newest
             ensure(low <= made <= high, f"{verb} made {made} snapshots, not {low} to {high}")
-            # Of an append that came late the first is another writer's, who changed no row. Behind one with a compaction
-            # of its own the last one is this.
-            between = bound.after if compacts_behind else world.now
+            # Of an append that came late the first is another writer's, of manifests alone: it is of the schema that the
+            # one before it has. Behind an append with a compaction of its own the last one is this.
+            before = world.versions.get(world.newest)
+            between = self._uncompacted(bound) if compacts_behind else before or world.now
             world.versions |= dict.fromkeys(range(world.newest + 1, newest), between)
+            if made:
+                world.told[world.newest + 1 if producer_of(world.now) == "input" else newest] = told(world.now, bound)
+            if hides(world.now) or producer_of(world.now) == "lookup":
+                world.unfinished |= set(range(world.newest + 1, newest))
             world.now = bound.after
             if made:
-                shown = world.versions.get(world.newest) if bound.keeps_schema else None
+                shown = before if bound.keeps_schema else None
                 world.versions[newest] = shown or (bound.after if bound.again is None else bound.again[1])
             world.newest = newest
         if bound.purges:
@@ -110,12 +124,21 @@ class PaimonObserver:
             if number is not None:
                 world.tags[name] = (number, world.versions[number])
 
+    def _uncompacted(self, bound: PaimonBound) -> Version:
+        """The state before a writer's compaction: readers may not see yet what was written."""
+        if not hides(bound.after):
+            return bound.after
+        left = {key: row for key, row in bound.after.rows.items() if key not in bound.fresh}
+        return bound.after.with_rows(left if "OVERWRITE" in bound.kinds else self.world.now.rows)
+
     def _went_back(self, bound: PaimonBound) -> None:
         world, to = self.world, bound.back_to
         assert to is not None
         older = world.versions.get(to) or next(v for n, v in world.tags.values() if n == to)
         world.versions = {n: v for n, v in world.versions.items() if n < to} | {to: older}
         world.tags = {name: (n, v) for name, (n, v) in world.tags.items() if n <= to}
+        world.told = {n: changes for n, changes in world.told.items() if n <= to}
+        world.unfinished = {n for n in world.unfinished if n <= to}
         world.newest, world.now = to, bound.after
 
     def _rows(self, chance: random.Random) -> None:
@@ -173,12 +196,25 @@ class PaimonObserver:
         assert world.copy is not None
         same_version("rows of the copy", copied.to_arrow().to_pylist(), world.copy)
 
+    def _told(self, after: int) -> list[Told]:
+        """What the changelogs of the snapshots behind one tell."""
+        return [change for number, changes in self.world.told.items() if number > after for change in changes]
+
+    def _wanted(self, bound: PaimonBound, old: int) -> list[Told] | None:
+        """What changes of the table are: its changelog, or else what appends brought; None: something else."""
+        if producer_of(self.world.now) != "none":
+            return self._told(old)
+        return None if bound.came is None else [("+I", row) for row in bound.came]
+
+    def _kinds(self, changes: list[Told]) -> list[dict[str, Any]]:
+        return [{"_row_kind": kind, **self.world.now.shown(row)} for kind, row in changes]
+
     def _changes(self, bound: PaimonBound, old: int) -> None:
-        """What an append adds is told as changes; of keys the difference, too."""
+        """What an append adds is told as changes, or what the changelog tells; of keys the difference, too."""
         world, now = self.world, self.world.now
-        if bound.came is not None:
-            found = self.view.changes(old, world.newest).to_pylist()
-            same_rows("changes", found, [{"_row_kind": "+I", **now.shown(row)} for row in bound.came])
+        wanted = self._wanted(bound, old)
+        if wanted is not None:
+            same_rows("changes", self.view.changes(old, world.newest).to_pylist(), self._kinds(wanted))
         # Where old and new rows of a key make a third, a difference takes files of both states, too: tests of it tell.
         is_last = engine_of(now) == "deduplicate" and "sequence.field" not in now.properties
         if is_keyed(now) and is_last and old in world.versions:
@@ -246,11 +282,25 @@ class PaimonObserver:
             tag = chance.choice(sorted(world.tags))
             same_version(f"{name} reads the tag {tag}", reader.rows_at(world.url, tag=tag), world.tags[tag][1])
 
+    def _whole_changelog(self) -> None:
+        """All that is told behind the oldest snapshot, whatever became of the files since; by the other engines, too."""
+        world = self.world
+        oldest = min(world.versions)
+        wanted = self._kinds(self._told(oldest))
+        if oldest == world.newest:
+            return
+        same_rows(f"changes from {oldest} on", self.view.changes(oldest, world.newest).to_pylist(), wanted)
+        for name, reader in self.travellers.items():
+            found = reader.rows_at(world.url, between=(oldest, world.newest))
+            same_rows(f"{name} reads the changes from {oldest} on", found, wanted)
+
     def at_end(self, readers: dict[str, Reader] | None = None) -> None:
         """Every snapshot and tag, and the newest state as other engines read it."""
         world = self.world
         for number in sorted(world.versions):
             self._travel(number)
+        if world.newest and producer_of(world.now) != "none":
+            self._whole_changelog()
         for name in sorted(world.tags):
             self._tagged(name)
         if world.copy is not None:

@@ -57,13 +57,18 @@ _UPDATED, _DELETED = 2, 3
 KNOWN = frozenset({"unsupported-row-change", "unsupported-compaction"})
 
 
+#: Verbs that move rows.
+MOVES = frozenset({"append", "overwrite", "replace_where", "dynamic_overwrite", "delete", "update", "merge", "compact"})
+
+
 class PaimonPython:
     """Everything that the library can do without Spark."""
 
     name = "python"
 
     def can(self, call: dict[str, Any], constrained: bool) -> bool:
-        return True
+        # Changelogs, and compactions that look keys up, are made by jobs of Spark.
+        return not (call["by_writers"] and call["verb"] in MOVES)
 
     def do(self, url: str, call: dict[str, Any]) -> None:
         try:

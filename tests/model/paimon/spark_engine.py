@@ -10,23 +10,21 @@ from pyspark.sql import functions as F
 import alluvium
 from alluvium.paimon import PaimonTable
 from model.engines.spark_engine import SparkEngine, frame, quoted, told
-from model.paimon.python_engine import KNOWN
-
-#: What is done by jobs of Spark; all else needs none, and is the engine `python`'s.
-VERBS = frozenset({"append", "overwrite", "replace_where", "dynamic_overwrite", "delete", "update", "merge", "compact"})
+from model.paimon.python_engine import KNOWN, MOVES
 
 
 class PaimonSpark(SparkEngine):
-    """The verbs that move rows; and it reads every state."""
+    """The verbs that move rows: all else needs no jobs, and is the engine `python`'s. It reads every state."""
 
     #: A writer of buckets compacts behind its commit.
     compacts_too = True
+    passes_over_new = False
 
     def __init__(self, name: str, spark: SparkSession, by_sql: bool) -> None:
         super().__init__(name, spark, alluvium, by_sql, KNOWN)
 
     def can(self, call: dict[str, Any], constrained: bool) -> bool:
-        return call["verb"] in VERBS
+        return call["verb"] in MOVES
 
     def rows_at(
         self,

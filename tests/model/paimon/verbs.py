@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow.parquet as pq
 
 import alluvium
-from model.paimon.world import PaimonWorld, behind_deletions, engine_of, evolves, is_keyed, merged, with_deletions
+from model.paimon.world import (
+    PaimonWorld,
+    Told,
+    behind_deletions,
+    by_writers,
+    engine_of,
+    evolves,
+    is_keyed,
+    merged,
+    with_deletions,
+)
 from model.state import ID, Bound, Column, Version
 from model.values import DECIMAL, NESTED, WIDER, Row, condition_sql, holds, random_condition
 from model.verbs import rows as r
@@ -28,6 +38,7 @@ class PaimonBound:
         commits: The fewest and the most snapshots that it may take.
         kinds: What these may be.
         came: Rows that an append brought, for the table's changes; None: it was none.
+        written: Of a table of keys: the rows that were written over others, each with its kind.
         back_to: The snapshot that the table goes back to.
         keeps: So many of the newest snapshots stay.
         tag: The tag that is made, and of which snapshot; None of a snapshot: it is deleted.
@@ -45,6 +56,7 @@ class PaimonBound:
     commits: tuple[int, int] = (1, 1)
     kinds: frozenset[str] = frozenset({"APPEND"})
     came: list[Row] | None = None
+    written: list[Told] = field(default_factory=list)
     back_to: int | None = None
     keeps: int | None = None
     tag: tuple[str, int | None] | None = None
@@ -70,6 +82,7 @@ class PaimonBound:
         """An engine did not do it."""
         self.refused = True
         self.fresh = self.updated = frozenset()
+        self.written = []
 
 
 Bind = Callable[[PaimonWorld, random.Random], PaimonBound | None]
@@ -87,9 +100,12 @@ def append(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
     rows = _new(chance, now, chance.sample(free, min(len(free), chance.randint(1, 6))))
     if not rows:
         return None
-    call = {"verb": "append", **r.table_of(now, list(rows.values())), "late": chance.random() < 0.2}
+    # Another writer's commit is in between only where the library's own code stages the rows.
+    is_late = chance.random() < 0.2 and not by_writers(now)
+    call = {"verb": "append", **r.table_of(now, list(rows.values())), "late": is_late}
     after = now.with_rows(now.rows | {key: merged(now, now.rows.get(key), row) for key, row in rows.items()})
-    return PaimonBound(call, after, came=list(rows.values()), fresh=frozenset(rows))
+    written = [("+I", row) for row in rows.values()]
+    return PaimonBound(call, after, came=list(rows.values()), written=written, fresh=frozenset(rows))
 
 
 def overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound:
@@ -144,7 +160,10 @@ def _as_paimon(now: Version, bound: Bound | None) -> PaimonBound | None:
     call = {**bound.call, "edits": told}
     changes = bool(gone or bound.updated or bound.fresh)
     kinds = frozenset({"APPEND"}) if is_keyed(now) else REWRITES
-    bound_to = {"fresh": bound.fresh, "updated": bound.updated}
+    came = bound.after.rows
+    written = [("-D", now.rows[key]) for key in gone]
+    written += [("+U", came[key]) for key in sorted(bound.updated)] + [("+I", came[key]) for key in sorted(bound.fresh)]
+    bound_to = {"fresh": bound.fresh, "updated": bound.updated, "written": written}
     # Of columns that are set to what they are nothing is written.
     least = bool(gone or bound.fresh) if evolves(now) else changes
     return PaimonBound(call, after, (int(least), int(changes)), kinds, **bound_to)
@@ -179,7 +198,7 @@ def compact_manifests(world: PaimonWorld, chance: random.Random) -> PaimonBound:
 def create_tag(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
     if not world.versions:
         return None
-    number = chance.choice(sorted(world.versions))
+    number = chance.choice(world.whole)
     world.next_key += 1
     again = sorted(world.tags) if chance.random() < 0.3 else []
     name = chance.choice(again) if again else f"tag{world.next_key}"
@@ -200,8 +219,8 @@ def rollback(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
         name = chance.choice(sorted(world.tags))
         number, version = world.tags[name]
         call = {"verb": "rollback", "to": name}
-    elif len(world.versions) > 1:
-        number = chance.choice(sorted(world.versions)[:-1])
+    elif len(world.whole) > 1:
+        number = chance.choice(world.whole[:-1])
         version, call = world.versions[number], {"verb": "rollback", "to": number}
     else:
         return None
@@ -217,7 +236,7 @@ def rollback_as_latest(world: PaimonWorld, chance: random.Random) -> PaimonBound
         number, version = world.tags[name]
         call = {"verb": "rollback_as_latest", "tag": name, "snapshot": None}
     else:
-        number = chance.choice(sorted(world.versions))
+        number = chance.choice(world.whole)
         version, call = world.versions[number], {"verb": "rollback_as_latest", "tag": None, "snapshot": number}
     return PaimonBound(call, world.seen_now(version), kinds=frozenset({"OVERWRITE"}), again=(number, version))
 

@@ -9,6 +9,9 @@ from typing import Any
 from model.state import ID, Version
 from model.values import Row, Value
 
+#: A change: its kind, and the row by its columns' keys.
+Told = tuple[str, Row]
+
 
 @dataclass
 class PaimonWorld:
@@ -25,6 +28,8 @@ class PaimonWorld:
         next_ids: The least id that a new row may have, by snapshot.
         copy: What a copy of the table was when it was made last.
         next_key: Number of the next column or tag.
+        told: What the changelog of a snapshot tells, by kind and row; of the others nothing.
+        unfinished: Snapshots with files that a writer's compaction of its own took in behind them.
     """
 
     url: str
@@ -36,6 +41,13 @@ class PaimonWorld:
     next_ids: dict[int, int] = field(default_factory=dict)
     copy: Version | None = None
     next_key: int = 0
+    told: dict[int, list[Told]] = field(default_factory=dict)
+    unfinished: set[int] = field(default_factory=set)
+
+    @property
+    def whole(self) -> list[int]:
+        """Snapshots that can be gone back to: what the others hide, or have not told, would come with the next compaction."""
+        return sorted(self.versions.keys() - self.unfinished)
 
     def seen_now(self, version: Version) -> Version:
         """An older state in the columns of today's schema, which no rollback takes back."""
@@ -60,6 +72,22 @@ def evolves(now: Version) -> bool:
 def engine_of(now: Version) -> str:
     """The merge engine."""
     return now.properties.get("merge-engine", "deduplicate")
+
+
+def producer_of(now: Version) -> str:
+    """Who makes the changelog."""
+    return now.properties.get("changelog-producer", "none")
+
+
+def hides(now: Version) -> bool:
+    """Whether rows are shown only when a compaction has seen them."""
+    is_masked = now.properties.get("deletion-vectors.enabled") == "true"
+    return is_keyed(now) and (is_masked or engine_of(now) == "first-row")
+
+
+def by_writers(now: Version) -> bool:
+    """Whether rows are moved only by engines that write changelogs, and compact behind their commits."""
+    return hides(now) or producer_of(now) != "none"
 
 
 def order_of(now: Version) -> str | None:
@@ -87,6 +115,8 @@ def merged(now: Version, old: Row | None, new: Row) -> Row:
     if old is None:
         return new
     engine = engine_of(now)
+    if engine == "first-row":
+        return old
     if engine == "deduplicate":
         order = order_of(now)
         return old if order and _rank(new.get(order)) < _rank(old.get(order)) else new

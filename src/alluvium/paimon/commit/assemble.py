@@ -142,7 +142,8 @@ def _schema_id(draft: Draft, base: Snapshot) -> int:
     """The newest, but for a state that is there again, or is told in fewer manifests: travelling to it shows what it
     showed.
     """
-    again = base if draft.merges_manifests else draft.restored
+    # What is there again has its manifests merged, too.
+    again = draft.restored or (base if draft.merges_manifests else None)
     document = None if again is None else again.document
     return base.schema.id if document is None else document.schema_id
 

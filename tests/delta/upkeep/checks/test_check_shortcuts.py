@@ -13,7 +13,13 @@ from pyroaring import BitMap64
 
 from alluvium.codecs.z85 import format_z85
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
-from alluvium.delta.log.names import checkpoint_paths, commit_path, compacted_path
+from alluvium.delta.log.names import (
+    LAST_CHECKPOINT_PATH,
+    checkpoint_paths,
+    checksum_path,
+    commit_path,
+    compacted_path,
+)
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import LogState, load_state
 from alluvium.delta.log_upkeep.log_compaction import compact_log
@@ -123,6 +129,19 @@ def test_checksums_of_hadoop(tmp_path: Path) -> None:
     assert found(store) == []
     (folder / f".{1:020}.json.crc").write_bytes(b"crc\0" + (512).to_bytes(4, "big") + sums)
     assert found(store) == [("error", "checksum", commit_path(1))]
+
+
+def test_what_spark_does_without_is_no_error(tmp_path: Path) -> None:
+    """As deltalake leaves the hint's, which it replaces: delta-spark 4.4 reads the table all the same."""
+    store = fill(LocalStore(str(tmp_path)))
+    write_checkpoint(store, state_of(store), NOW)
+    store.put(checksum_path(4), b"{}")
+    folder = tmp_path / "_delta_log"
+    for name in ("_last_checkpoint", f"{4:020}.crc"):
+        (folder / f".{name}.crc").write_bytes(b"crc\0" + (512).to_bytes(4, "big") + bytes(4))
+    path = [finding.path for finding in check_log(store) if finding.check == "checksum"]
+    assert sorted(map(str, path)) == [checksum_path(4), LAST_CHECKPOINT_PATH]
+    assert {finding.level for finding in check_log(store)} == {"warning"}
 
 
 def test_vectors_in_the_log_itself() -> None:

@@ -47,6 +47,20 @@ def test_what_was_is_the_newest_again(tmp_path: Path) -> None:
     assert ks(store) == [1, 2, 5]
 
 
+def test_travelling_to_it_shows_the_columns_that_it_had(tmp_path: Path) -> None:
+    """As in Java the new snapshot is of the schema of the one whose state it is; the newest state is read by the newest."""
+    table, store = three(tmp_path)
+    old = table.schema.names
+    table.alter([SchemaChange.add_column("note", "STRING")])
+    append(open_target(store), [{"k": 4, "note": "x"}])
+    assert table.rollback_to_as_latest(snapshot_id=2).current == 5
+    assert [row["schema_id"] for row in alluvium.open(table.url).system("snapshots").to_pylist()] == [0, 0, 0, 1, 0]
+    assert alluvium.open(table.url, version=5).schema.names == old
+    assert alluvium.open(table.url).schema.names == (*old, "note")
+    assert table.rollback_to_as_latest(snapshot_id=4).current == 6
+    assert alluvium.open(table.url, version=6).schema.names == (*old, "note")
+
+
 def test_by_a_tag_whose_snapshot_has_expired(tmp_path: Path) -> None:
     table, store = three(tmp_path)
     table.create_tag("old", 1)

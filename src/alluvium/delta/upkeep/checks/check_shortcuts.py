@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from alluvium.delta.log.compaction import is_reconciled
-from alluvium.delta.log.names import LOG_DIRECTORY
+from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, LOG_DIRECTORY, ChecksumName, parse_name
 from alluvium.delta.log.read import CommitActions, read_commits
 from alluvium.delta.log.replay import logical_file_keys, reconcile
 from alluvium.delta.log.segment import list_log, list_segment
 from alluvium.delta.log.state import LogState, load_state
 from alluvium.delta.terms.spec import Protocol
-from alluvium.delta.upkeep.checks.finding import Finding, summed_up
+from alluvium.delta.upkeep.checks.finding import Finding, Level, summed_up
 from alluvium.errors import AlluviumError
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import ObjectInfo, Store
@@ -133,24 +133,29 @@ def _shown(key: str) -> str:
 def check_hadoop_checksums(store: Store) -> Iterator[Finding]:
     """Whether the checksums that Hadoop keeps beside the log's files on a local disk fit.
 
-    It refuses to read a file that its checksum does not fit; whatever replaces the file by other means leaves one.
+    It refuses to read a file that its checksum does not fit; whatever replaces the file by other means leaves one. So
+    does deltalake, which points `_last_checkpoint`, be it of delta-spark's, to its own checkpoints.
     """
     if not is_near(store.url):
         return
     objects = {info.path.rpartition("/")[2]: info for info in store.list_from(LOG_DIRECTORY)}
     found = [
-        Finding(
-            "error",
-            "checksum",
-            "the checksum that Hadoop keeps of the file does not fit, so that Spark refuses to read it: "
-            f"delete {crc.path}",
-            objects[name[1:-4]].path,
-        )
+        _refused(objects[name[1:-4]].path, crc.path)
         for name, crc in objects.items()
         if name.startswith(".") and name.endswith(".crc") and name[1:-4] in objects
         and not _fits(store, objects[name[1:-4]], crc)
     ]  # fmt: skip
-    yield from summed_up("checksum", found)
+    for level in ("error", "warning"):
+        yield from summed_up("checksum", [finding for finding in found if finding.level == level])
+
+
+def _refused(path: str, crc_path: str) -> Finding:
+    """What it is that Spark cannot read; the table without the hint, or a version checksum, takes it seconds more."""
+    is_spared = path == LAST_CHECKPOINT_PATH or isinstance(parse_name(path.rpartition("/")[2]), ChecksumName)
+    level: Level = "warning" if is_spared else "error"
+    does = "does without it" if is_spared else "refuses to read it"
+    told = f"the checksum that Hadoop keeps of the file does not fit, so that Spark {does}: delete {crc_path}"
+    return Finding(level, "checksum", told, path)
 
 
 def _fits(store: Store, file: ObjectInfo, crc: ObjectInfo) -> bool:
