@@ -113,5 +113,7 @@ def begin(url: str, sequence: Script, engines: Mapping[str, Engine], calls: list
 def complete(bound: PaimonBound, world: PaimonWorld) -> None:
     """What engines without SQL need to know is in the call, and whether rows are for writers alone that compact."""
     bound.call["by_writers"] = by_writers(world.now)
+    if bound.call["verb"] == "compact":
+        bound.call["of_buckets"] = not is_keyed(world.now) and "bucket-key" in world.now.properties
     if "edits" in bound.call:
         bound.call["edits"] |= {"key": world.now.column(ID).name, "keyed": is_keyed(world.now)}
