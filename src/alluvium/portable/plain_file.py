@@ -70,7 +70,9 @@ def plain_file(
     found = maker.own_names(data)
     simple = {name: label for name, c in outputs.items() if (label := _simple(c)) is not None}
     own = {name: found.get(label) for name, label in simple.items()}
-    constants = {name: _constant(rows, c) for name, c in outputs.items() if isinstance(c.value, FileConstant)}
+    # Engines take the constants 0.0 and -0.0 for one.
+    same = [c for c in outputs.values() if isinstance(c.value, FileConstant) and c.type not in t.FLOATING]
+    constants = {c.name: _constant(rows, c) for c in same}
     if not own or len(own) + len(constants) < len(outputs):
         return None
     held = {name: mine for name, mine in own.items() if mine is not None and _holds(data, mine, outputs[name].type)}

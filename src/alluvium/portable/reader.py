@@ -68,10 +68,10 @@ def read_mixed(
     plan: ScanPlan,
     store: Store,
     open_store: Callable[[str], Store],
-    columns: Sequence[str] | None = None,
-    where: Expression | None = None,
-    time_zone: str = "UTC",
-    batch_size: int = 65_536,
+    columns: Sequence[str] | None,
+    where: Expression | None,
+    time_zone: str,
+    batch_size: int,
 ) -> Iterator[pa.RecordBatch | PlainFile]:
     """The rows of a plan in their order, for an engine that reads Parquet itself; arguments and errors as of
     `read_batches`.

@@ -194,6 +194,14 @@ def test_many_files_stay_in_their_order(tmp_path: Path, engine: Any) -> None:
     assert rows.filter(c.day == days[7]).collect(engine=engine)["id"].to_list() == [7, 157]
 
 
+def test_zeros_of_both_signs_stay_apart(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    for id, zero in enumerate((1.0, 0.0, -0.0, 0.0)):
+        alluvium.write(pa.table({"id": [id], "zero": [zero]}), url, mode="append", partition_by=["zero"])
+    found = alluvium.open(url).to_polars().sort("id").collect()
+    assert repr(found["zero"].to_list()) == "[1.0, 0.0, -0.0, 0.0]"
+
+
 def test_what_polars_holds_for_the_greatest_number_is_found_whatever_files_tell_of_it(tmp_path: Path) -> None:
     url = str(tmp_path / "t")
     rows = pa.table({"x": [1.0, NAN, None, -1.0]})

@@ -290,11 +290,12 @@ def test_rows_whose_time_has_passed_leave_those_before_them_alone(spark, tmp_pat
     times = {"record-level.expire-time": "1 h", "record-level.time-field": "n", "changelog-producer": producer}
     url = make(tmp_path, **{"deletion-vectors.enabled": "true", **times})
     unseen = {"write-only": "true"}
-    write(spark, url, (1, "a", now), (2, "b", now), (3, "c", now), **unseen)
+    # So many that the next compaction leaves the highest level alone.
+    write(spark, url, (1, "a", now), (2, "b", now), (3, "c", now), *((k, "d", now) for k in range(10, 3000)), **unseen)
     PaimonTable.forPath(url).compact(spark=spark)
     write(spark, url, (1, "old", now - 7200), (2, "new", now), (4, "old", now - 7200), **unseen)
     PaimonTable.forPath(url).compact(compact_strategy="minor", spark=spark)
-    assert [row[:2] for row in rows(url)] == [(1, "a"), (2, "new"), (3, "c")]
+    assert [row[:2] for row in rows(url) if row[0] < 10] == [(1, "a"), (2, "new"), (3, "c")]
 
 
 def test_options_of_a_call_say_what_is_compacted(spark, tmp_path: Path) -> None:

@@ -140,13 +140,7 @@ def _is_pattern(name: str) -> bool:
 
 def _neighbours(files: Sequence[PlainFile]) -> Iterator[list[PlainFile]]:
     """Files that make one scan."""
-    run = [files[0]]
-    for file in files[1:]:
-        if (file.schema, file.own, file.constants) != (run[0].schema, run[0].own, run[0].constants):
-            yield run
-            run = []
-        run.append(file)
-    yield run
+    return (list(run) for _, run in groupby(files, lambda file: (file.schema, file.own, file.constants)))
 
 
 def _scan(files: Sequence[PlainFile], empty: pl.DataFrame) -> pl.LazyFrame:

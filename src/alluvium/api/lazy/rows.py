@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
-from alluvium.api.lane import read_batches, read_mixed
+from alluvium.api.lane import read_batches
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import ScanPlan
@@ -63,7 +63,11 @@ class LazyRows:
         """The same rows, but for files that the engine may read itself: nobody has looked at these."""
         asked = _asked(names)
         plan = self.plan(asked, where)
-        return read_mixed(plan, self.store, self.open_store, asked, where, self.time_zone, batch_size)
+        reader = importlib.import_module("alluvium.portable.reader")
+        found: Iterator[pa.RecordBatch | PlainFile] = reader.read_mixed(
+            plan, self.store, self.open_store, asked, where, self.time_zone, batch_size
+        )
+        return found
 
     def to_polars(self) -> pl.LazyFrame:
         """The rows as a lazy frame.
