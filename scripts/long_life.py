@@ -1,13 +1,14 @@
 """Plays statements in one session and tells what it holds on to, now and then: does anything grow?
 
-    python scripts/long_life.py --statements 10000 --every 1000
+    python scripts/long_life.py --statements 10000 --every 1000 [--connect] [--minutes 60]
 
-The exit code is 1 if something was more at the end than after the first look, beyond what moves by itself.
+With `--connect` the session is one of Spark Connect, whose server runs in a JVM of this process. The exit code is 1 if something was more at the end than after the first look, beyond what moves by itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -31,14 +32,27 @@ SETTINGS = {
 }
 
 
+def session(*, over_connect: bool) -> SparkSession:
+    """A session in this process, or one of Spark Connect with its own server."""
+    if not over_connect:
+        spark = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
+        spark.sparkContext.setLogLevel("OFF")
+        return spark
+    # What a client asks for is not what its server starts with: that reads the arguments of its own command.
+    told = " ".join(f"--conf '{name}={value}'" for name, value in SETTINGS.items())
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{told} pyspark-shell"
+    return SparkSession.builder.remote("local[2]").config("spark.log.level", "OFF").getOrCreate()
+
+
 def main() -> int:
     """Plays, looks, and plays on."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--statements", type=int, default=10_000)
     parser.add_argument("--every", type=int, default=1_000, help="statements between two looks")
+    parser.add_argument("--minutes", type=float, default=24 * 60.0, help="no look begins later than this")
+    parser.add_argument("--connect", action="store_true", help="over Spark Connect")
     given = parser.parse_args()
-    spark = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+    spark = session(over_connect=given.connect)
     alluvium.enable(spark)
     looks = []
     began = time.monotonic()
@@ -47,6 +61,8 @@ def main() -> int:
             play(spark, Path(folder) / "tables", given.every)
             looks.append(held(spark))
             print(f"{done} statements, {time.monotonic() - began:.0f} s: {looks[-1]}", flush=True)
+            if time.monotonic() - began > given.minutes * 60:
+                break
     more = grown(looks[0], looks[-1])
     print(f"grown since {given.every} statements: {more or 'nothing'}")
     return 1 if more else 0

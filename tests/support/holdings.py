@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from py4j.finalizer import ThreadSafeFinalizer
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import alluvium
+from alluvium.spark.sessions.session import is_connect
 
 #: What may not be more after many statements than after some, and by how much it moves by itself.
 SLACK = {
@@ -39,20 +41,27 @@ def statements(spark: SparkSession, folder: Path) -> Iterator[Callable[[], Any]]
     def sql(text: str) -> Callable[[], Any]:
         return lambda: spark.sql(text).collect()
 
-    yield sql(f"CREATE TABLE {rows} (id BIGINT, p STRING, v DOUBLE) USING delta PARTITIONED BY (p)")
+    if is_connect(spark):
+        # Without a JVM at hand there is no SQL that makes tables or changes what they are.
+        yield lambda: alluvium.write(spark.range(0).selectExpr("id", "'' p", "0D v"), f"{folder}/rows", "append")
+    else:
+        yield sql(f"CREATE TABLE {rows} (id BIGINT, p STRING, v DOUBLE) USING delta PARTITIONED BY (p)")
     yield sql(f"INSERT INTO {rows} SELECT id, concat('p', id % 3), id / 2 FROM range(100)")
     yield lambda: alluvium.write(spark.range(100, 120).selectExpr("id", "'p0' p", "0D v"), f"{folder}/rows", "append")
     yield sql(f"UPDATE {rows} SET v = v + 1 WHERE id % 7 = 0")
-    yield sql(f"ALTER TABLE {rows} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    yield lambda: alluvium.alter(f"{folder}/rows").set_properties({"delta.enableDeletionVectors": "true"})
     yield sql(f"DELETE FROM {rows} WHERE id % 11 = 0")
     yield sql(
         f"MERGE INTO {rows} t USING (SELECT id, 'p1' p, 9D v FROM range(90, 130)) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *"
     )
     yield sql(f"SELECT p, sum(v) FROM {rows} WHERE id > 10 GROUP BY p")
-    yield sql(f"SELECT count(*) FROM {rows} VERSION AS OF 1")
+    yield lambda: alluvium.read(spark, f"{folder}/rows", version=1).count()
     yield lambda: alluvium.read(spark, f"{folder}/rows", where="p = 'p1'").count()
-    yield sql(f"OPTIMIZE {rows}")
+    if not is_connect(spark):
+        yield sql(f"SELECT count(*) FROM {rows} VERSION AS OF 1")
+        yield sql(f"ALTER TABLE {rows} SET TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 9 days')")
+        yield sql(f"OPTIMIZE {rows}")
     yield sql(f"DESCRIBE HISTORY {rows}")
     yield sql(f"VACUUM {rows} DRY RUN")
     yield sql(f"RESTORE TABLE {rows} TO VERSION AS OF 1")
@@ -71,8 +80,11 @@ def play(spark: SparkSession, folder: Path, count: int) -> None:
 
 
 def held(spark: SparkSession) -> dict[str, int]:
-    """What is held once everything that nobody needs has been collected, here and in the JVM."""
-    sc: Any = spark.sparkContext
+    """What is held once everything that nobody needs has been collected, here and in the JVM.
+
+    The JVM is that of this process: for a session of Spark Connect, of its local server.
+    """
+    sc: Any = SparkContext._active_spark_context
     gateway = sc._gateway
     jvm = gateway.jvm
     for _ in range(3):
