@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -95,6 +96,26 @@ def test_storage_that_the_server_cannot_see(connect, url: str):
     with pytest.raises(InvalidRequest) as caught:
         alluvium.read(connect, "memory://here/table")
     assert caught.value.code == "unreachable-storage" and "createDataFrame" in str(caught.value.hint)
+
+
+def test_a_server_is_asked_once_whether_it_reaches_a_table(connect, url: str, monkeypatch: pytest.MonkeyPatch):
+    """The second read of a session sends nothing; one of a table that nobody has read does."""
+    asked: list[str] = []
+    send = connect.client._analyze
+
+    def counting(method: str, **arguments: object) -> object:
+        asked.append(method)
+        return send(method, **arguments)
+
+    monkeypatch.setattr(connect.client, "_analyze", counting)
+    first = alluvium.read(connect, url)
+    assert asked == ["input_files"]
+    again = alluvium.read(connect, url, version=0)
+    assert asked == ["input_files"]
+    assert rows(again) == rows(first) == ALL
+    shutil.copytree(url, url + "-other")
+    assert rows(alluvium.read(connect, url + "-other")) == ALL
+    assert asked == ["input_files"] * 2
 
 
 def test_object_stores_without_a_file_system_on_the_server(connect, url: str):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from functools import reduce
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,6 +50,9 @@ _GLOB = r"([{}\[\]*?\\])"
 #: `HadoopFSUtils.shouldFilterOutPathName`: files that Spark leaves out though they are named.
 _HIDDEN = r"/(?:\.[^/]*|_[^/=]*|[^/]*\._COPYING_)$"
 
+#: By session, where the server has found a file.
+_REACHED: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
+
 
 def read_plan(spark: SparkSession, plan: ScanPlan) -> DataFrame:
     """The rows of a plan, all of whose files are given.
@@ -87,14 +91,19 @@ def ensure_settings(conf: RuntimeConf, plan: ScanPlan) -> None:
 def unreachable(spark: SparkSession, plan: ScanPlan) -> str | None:
     """Why the server's own reader cannot read the plan's files; None if it can, or if there is none.
 
-    A file that is not where others may be is no reason: it is missing.
+    A file that is not where others may be is no reason: it is missing. The server is asked once for each table of a
+    session: what it has reached it reaches.
     """
     found = next((part.files for part in plan.parts if part.files.num_rows), None)
     if found is None:
         return None
     first = _paths(plan.root, found.slice(0, 1))
+    reached = _REACHED.setdefault(spark, set())
+    if (table := _place(plan.root, first[0])) in reached:
+        return None
     try:
         spark.read.schema("probe int").parquet(*first).inputFiles()
+        reached.add(table)
     except (PySparkException, NotFound) as error:
         # The same error, once a table of the same root was read (`connect_failures.watch`).
         if isinstance(error, PySparkException) and error.getCondition() != "PATH_NOT_FOUND":
@@ -103,6 +112,12 @@ def unreachable(spark: SparkSession, plan: ScanPlan) -> str | None:
         if here.scheme in ("", "file") and os.path.exists(here.path):
             return f"{here.path} is on this machine's disk, and the server does not find it"
     return None
+
+
+def _place(root: str, path: str) -> str:
+    """The table's root, or the folder of a file that lies elsewhere."""
+    prefix = root.rstrip("/") + "/"
+    return prefix if path.startswith(prefix) else path.rpartition("/")[0]
 
 
 def _sentence(error: PySparkException) -> str:
