@@ -2,13 +2,13 @@
 
     python scripts/long_life.py --statements 10000 --every 1000 [--connect] [--minutes 60]
 
-With `--connect` the session is one of Spark Connect, whose server runs in a JVM of this process. The exit code is 1 if something was more at the end than after the first look, beyond what moves by itself.
+With `--connect` the session is one of Spark Connect, whose server runs in a JVM of this process. The exit code is 1 if
+something was more at the end than after the first look, beyond what moves by itself.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -19,9 +19,11 @@ from pyspark.sql import SparkSession
 import alluvium
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
-sys.path[:0] = [str(TESTS / "support")]
+sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 
 from holdings import grown, held, play  # noqa: E402  # found by the path above
+
+from model.engines.connect_engine import connect_session  # noqa: E402
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -38,10 +40,7 @@ def session(*, over_connect: bool) -> SparkSession:
         spark = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
         spark.sparkContext.setLogLevel("OFF")
         return spark
-    # What a client asks for is not what its server starts with: that reads the arguments of its own command.
-    told = " ".join(f"--conf '{name}={value}'" for name, value in SETTINGS.items())
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{told} pyspark-shell"
-    return SparkSession.builder.remote("local[2]").config("spark.log.level", "OFF").getOrCreate()
+    return connect_session()
 
 
 def main() -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.spark.sessions.clone import runs_in_copy, with_settings
 
 pytestmark = [pytest.mark.connect, pytest.mark.slow]
 
@@ -114,3 +117,16 @@ def test_names_are_looked_for_where_the_session_is(connect, url: str, elsewhere:
     alluvium.write(connect.sql("select id + 10 as id from rows_here"), url, mode="append")
     alluvium.write(connect.range(1).selectExpr("(select max(id) from rows_here) + 20 as id"), url, mode="append")
     assert ids(url) == [2, 12, 22]
+
+
+def test_a_copy_of_a_session_leaves_nothing_behind(connect):
+    """PySpark would keep the client of every copy, and its channel to the server, until the process ends."""
+    if not runs_in_copy(connect.range(1)):
+        pytest.skip("before 4.1 a Connect server copies no sessions")
+    settings = {"spark.sql.ansi.enabled": "false"}
+    with with_settings(connect.range(1), settings) as rows:
+        assert rows.sparkSession is not connect and rows.count() == 1
+        client = weakref.ref(rows.sparkSession.client)
+    del rows
+    gc.collect()
+    assert client() is None

@@ -13,6 +13,7 @@ from model.script import Engine, Script, Step, random_steps
 from model.state import ID, Bound, Column, Version, World
 from model.values import DECIMAL, NESTED
 from model.verbs.all_verbs import VERBS
+from model.verbs.evolution import WIDER_VERBS
 from model.verbs.rows import KEYS, new_row, table_of
 
 #: What a table may be from its first version on.
@@ -33,6 +34,14 @@ PLAIN = frozenset({"delta.enableChangeDataFeed", "delta.checkpointInterval"})
 NOT_PLAIN = frozenset({"set_property", "drop_feature", "cluster_by", "add_constraint"})
 #: Engines that cannot say all of what a table is when they make it.
 NOT_MAKERS = frozenset({"deltalake", "connect"})
+
+
+#: How many of the verbs that bring rows bring a column, too.
+EVOLVING = 0.15
+
+
+def _wider(verb: str) -> str:
+    return WIDER_VERBS.get(verb, verb)
 
 
 def make_script(seed: int, engines: Sequence[str], length: int, verbs: Sequence[str] | None) -> Script:
@@ -62,6 +71,9 @@ def make_script(seed: int, engines: Sequence[str], length: int, verbs: Sequence[
         properties = tuple((k, v) for k, v in properties if k in PLAIN)
         verbs = sorted((VERBS.keys() if verbs is None else set(verbs)) - NOT_PLAIN)
     steps = random_steps(chance, VERBS, engines, length, verbs)
+    if verbs is None:
+        evolves = random.Random(f"{seed} evolves")
+        steps = tuple(replace(s, verb=_wider(s.verb)) if evolves.random() < EVOLVING else s for s in steps)
     maker = chance.choice([name for name in engines if name not in NOT_MAKERS])
     first = Step("append", chance.choice(list(engines)), chance.getrandbits(32))
     return Script(

@@ -355,7 +355,9 @@ class Observer:
                     f"{name} reads version {version}", reader.rows(world.url, version), world.versions[version]
                 )
             ids = reader.row_ids(world.url, world.now.column(ID).name) if world.now.tracks else None
-            ensure(ids in (None, world.ids), f"{name} reads row ids", ids, world.ids)
+            # A clone that was the last step has identities of its own, which nobody has looked at.
+            if ids is not None and world.ids is not None:
+                ensure(ids == world.ids, f"{name} reads row ids", ids, world.ids)
 
     def _whole_feed(self, readers: dict[str, Reader]) -> None:
         """The longest range up to now with one set of columns leads from its first version to the newest."""

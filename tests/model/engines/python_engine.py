@@ -66,8 +66,8 @@ class PythonEngine:
     def can(self, call: dict[str, Any], constrained: bool) -> bool:
         if call["verb"] == "replace_where":
             return bool(call.get("by_partition", False))
-        # Constraints are Spark's to add: it looks at the rows that are there.
-        return call["verb"] not in ("z_order", "purge", "add_constraint", "replace_using")
+        # Constraints are Spark's to add: it looks at the rows that are there. MERGE evolves no schema without it.
+        return call["verb"] not in ("z_order", "purge", "add_constraint", "replace_using", "merge_wider")
 
     def do(self, url: str, call: dict[str, Any]) -> None:
         try:
@@ -124,6 +124,12 @@ class PythonEngine:
 
     def _overwrite(self, url: str, call: dict[str, Any]) -> None:
         alluvium.write(table_of(call), url, mode="overwrite")
+
+    def _append_wider(self, url: str, call: dict[str, Any]) -> None:
+        alluvium.write(table_of(call), url, mode="append", mergeSchema=True)
+
+    def _overwrite_wider(self, url: str, call: dict[str, Any]) -> None:
+        alluvium.write(table_of(call), url, mode="overwrite", overwriteSchema=True)
 
     def _dynamic_overwrite(self, url: str, call: dict[str, Any]) -> None:
         alluvium.write(table_of(call), url, mode="overwrite", partitionOverwriteMode="dynamic")

@@ -42,6 +42,9 @@ VERBS_OF = {
             "delete",
             "update",
             "merge",
+            "append_wider",
+            "overwrite_wider",
+            "merge_wider",
             "restore",
             "vacuum",
         }

@@ -172,6 +172,8 @@ class SparkEngine:
 
     def _merge(self, url, call):
         merge = self._table(url).alias("t").merge(self._frame(call).alias("s"), call["on"])
+        if call["verb"] == "merge_wider":
+            merge = merge.withSchemaEvolution()
         for clause in call["clauses"]:
             kind, condition, sets = clause["clause"], clause.get("if"), clause.get("set")
             if kind == "matched delete":
@@ -190,6 +192,15 @@ class SparkEngine:
             else:
                 merge = merge.whenNotMatchedBySourceUpdate(condition, sets)
         merge.execute()
+
+    def _append_wider(self, url, call):
+        self._save(url, call, "append", mergeSchema="true")
+
+    def _overwrite_wider(self, url, call):
+        self._save(url, call, "overwrite", overwriteSchema="true")
+
+    def _merge_wider(self, url, call):
+        self._merge(url, call)
 
     def _optimize(self, url, call):
         self._table(url).optimize().executeCompaction()
@@ -234,7 +245,8 @@ class SparkEngine:
 
     def _sql_merge(self, url, call):
         self._values(call, "model_rows")
-        text = f"MERGE INTO {{t}} t USING model_rows s ON {call['on']}"
+        evolving = "WITH SCHEMA EVOLUTION " if call["verb"] == "merge_wider" else ""
+        text = f"MERGE {evolving}INTO {{t}} t USING model_rows s ON {call['on']}"
         every = _all(call)
         update = "*" if call["stars"] else ", ".join(f"{n} = {v}" for n, v in every.items())
         insert = "*" if call["stars"] else f"({', '.join(every)}) VALUES ({', '.join(every.values())})"
@@ -251,6 +263,9 @@ class SparkEngine:
                 "by source update": f" WHEN NOT MATCHED BY SOURCE{condition} THEN UPDATE SET {assigned}",
             }[kind]
         self._sql(url, text)
+
+    def _sql_merge_wider(self, url, call):
+        self._sql_merge(url, call)
 
     def _sql_optimize(self, url, call):
         full = call["full"] and call.get("is_clustered")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from model.state import Bound, World
 from model.verbs import description as d
+from model.verbs import evolution as e
 from model.verbs import rows as r
 from model.verbs import upkeep as u
 
@@ -40,4 +41,8 @@ VERBS: dict[str, tuple[Bind, int]] = {
     "drop_constraint": (d.drop_constraint, 1),
     "cluster_by": (d.cluster_by, 1),
     "drop_feature": (d.drop_feature, 1),
+    # In place of verbs without (`delta_game.make_script`).
+    "append_wider": (e.append_wider, 0),
+    "overwrite_wider": (e.overwrite_wider, 0),
+    "merge_wider": (e.merge_wider, 0),
 }

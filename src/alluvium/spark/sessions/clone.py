@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from alluvium.spark.sessions.session import capabilities, is_connect
 
 #: Since this version a Connect server copies sessions.
 _CLONES_SINCE = (4, 1)
+#: What clients of PySpark 4.1, and since 4.2, do at the end of the process.
+_AT_EXIT = ("_cleanup_ml_cache", "_on_exit")
 _changing_settings = threading.RLock()
 #: Relations that lie in a session of the server, where no copy of the session has them: rows of `createDataFrame` above
 #: a size, checkpoints, the batch of a stream.
@@ -143,6 +146,16 @@ def _cloned_on_server(spark: SparkSession) -> Iterator[SparkSession]:
         # Not `stop`, which ends the server of a local session.
         clone.client.release_session()
         clone.client.close()
+        _forget(clone.client)
+
+
+def _forget(client: Any) -> None:
+    """Nothing is left to do for a closed client when the process ends; what PySpark has registered would keep it, and
+    its channel, until then.
+    """
+    for name in _AT_EXIT:
+        if hasattr(client, name):
+            atexit.unregister(getattr(client, name))
 
 
 def _rebuilt(df: Any, spark: SparkSession) -> DataFrame:
