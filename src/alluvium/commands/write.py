@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -34,11 +35,14 @@ class WriteRequest(Request):
         assignment: Which types of the rows may go into which types of the table.
         rebalance: Whether to move rows between tasks for few files of the right size; None: as the table wants it.
         open_store: The table's objects for Python workers, where Spark's own writer cannot write its files.
+        reading: Within it the files are written, which may take a look at the table: what it means if a file of the
+            table is missing.
     """
 
     assignment: Assignment = Assignment.EXACT
     rebalance: bool | None = None
     open_store: OpenStore | None = None
+    reading: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committed:
@@ -56,7 +60,8 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     rows = complete(df, target.schema, plan, request.assignment)
     numbered = tuple(n for n in plan.numbered if n.column in rows.numbered)
     try:
-        changes = changes_of(request, new_files(rows, target.store, plan, numbered, request.open_store))
+        with request.reading():
+            changes = changes_of(request, new_files(rows, target.store, plan, numbered, request.open_store))
     except BaseException:
         clear(target.store, plan.directory)
         raise

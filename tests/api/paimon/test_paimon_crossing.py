@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import alluvium
+from alluvium.commands import write as writing
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon import PaimonTable
 
@@ -108,3 +110,29 @@ def test_keys_are_counted_in_partitions_with_names_that_sql_would_take_apart(
     write_keys(3)
     assert rows(tmp_path) == [(2, "a"), (3, "a")]
     assert set(alluvium.open(str(tmp_path / "t")).system("files")["bucket"].to_pylist()) == {0}
+
+
+def test_a_state_that_expires_while_keys_are_looked_up(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the keys are is asked anew: they are in other files now."""
+    make(tmp_path)
+    write(spark, tmp_path, *FIRST)
+    look, soon = writing.across_partitions, dt.datetime.now(dt.timezone.utc) + dt.timedelta(days=1)
+    looks: list[int] = []
+
+    def late(*asked: Any) -> Any:
+        looks.append(1)
+        if len(looks) == 1:
+            monkeypatch.setattr(writing, "across_partitions", look)
+            write(spark, tmp_path, (3, 33, "c"))
+            monkeypatch.setattr(writing, "across_partitions", late)
+            table = PaimonTable.forPath(str(tmp_path / "t"))
+            table.compact(spark=spark)
+            table.expire_snapshots(retain_max=1, retain_min=1, older_than=soon)
+        return look(*asked)
+
+    monkeypatch.setattr(writing, "across_partitions", late)
+    write(spark, tmp_path, (3, 30, "a"), (5, 5, "a"))
+    assert len(looks) == 2
+    assert rows(tmp_path) == [(1, 10, "b"), (2, 2, "a"), (3, 30, "a"), (4, 4, None), (5, 5, "a")]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,6 +15,7 @@ from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, parse_version
 from alluvium.api.paimon.merged_schema import MERGE_OPTIONS, merge_schema, parse_merging
 from alluvium.commands.paimon.compact import compact_written
+from alluvium.commands.paimon.expired_state import expiry_as_conflict
 from alluvium.commands.paimon.own_reads import read_scope
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import CommitConflict, InvalidRequest, NotFound, UnsupportedFeature, suggest
@@ -44,8 +47,8 @@ log = logging.getLogger("alluvium")
 _KNOWN = (*MERGE_OPTIONS, "replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion", "userMetadata",
           "optimizeWrite", "branch", "path", *PARQUET_WRITE)  # fmt: skip
 _LATER = ("overwriteSchema", "dataChange")
-#: Conflicts of rows that have read nothing, after which they are written anew.
-_ASKED_ANEW = (KEYS_MOVED, "concurrent-numbers")
+#: Conflicts before anything was committed, after which they are written anew.
+_ASKED_ANEW = (KEYS_MOVED, "concurrent-numbers", "base-expired")
 _TABLE_OPTION = re.compile(r"[a-z][\w.-]*")
 _ENGINE = ("fs.", "spark.", "parquet.", "hadoop.", "mapreduce.", "dfs.")
 #: Options of tables that are one word.
@@ -186,6 +189,7 @@ def _write(
             assignment=merging.assignment(df.sparkSession),
             rebalance=rebalance,
             open_store=StoreOpener(store.url, storage_options),
+            reading=nullcontext if target.snapshot is None else partial(expiry_as_conflict, target.snapshot),
         )
         done = write_rows(statement.rows_at_moment(df), target, request)
         if done.attempts:
