@@ -23,6 +23,7 @@ from alluvium.paimon.commit.callers import is_committed
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
+from alluvium.paimon.schema.checks import ensure_valid
 from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -225,8 +226,11 @@ def _target(
             hint="leave partitionBy out",
         )
     ensure_may_be_given(schema.options, options.table)
-    schema = replace(schema, options={**schema.options, **options.table})
-    return PaimonTarget(store, schema, snapshot, retry, properties)
+    asked = replace(schema, options={**schema.options, **options.table})
+    if options.table:
+        # As if the table had them: `changelog-producer` means nothing without a key.
+        ensure_valid(asked, schema)
+    return PaimonTarget(store, asked, snapshot, retry, properties)
 
 
 def _new_schema(df: DataFrame, store: Store, names: Sequence[str], options: PaimonOptions) -> TableSchema:
