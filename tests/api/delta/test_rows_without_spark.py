@@ -309,6 +309,7 @@ def test_what_is_not_understood_changes_nothing(url: str) -> None:
         ],
         "ambiguous-name": [lambda: table.merge(source, "t.id = s.id", source_alias="T").whenMatchedDelete().execute()],
         "not-rows": [lambda: table.merge([1], "t.id = s.id")],
+        "needs-spark": [lambda: table.merge(source, "t.id = s.id").withSchemaEvolution()],
         "wrong-type": [
             lambda: table.delete(5),  # type: ignore[arg-type]
             lambda: table.update("id = 1", {"id": 5}),  # type: ignore[dict-item]

@@ -144,9 +144,11 @@ def _cloned_on_server(spark: SparkSession) -> Iterator[SparkSession]:
         yield clone
     finally:
         # Not `stop`, which ends the server of a local session.
-        clone.client.release_session()
-        clone.client.close()
-        _forget(clone.client)
+        try:
+            clone.client.release_session()
+        finally:
+            clone.client.close()
+            _forget(clone.client)
 
 
 def _forget(client: Any) -> None:

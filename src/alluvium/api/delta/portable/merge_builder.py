@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import pyarrow as pa
 
 from alluvium.commands.rows_here.merge import ClauseText
 from alluvium.commands.rows_here.verbs import Asked, MergeText, merge_here
 from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import UnsupportedFeature
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.merging import Action, When
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -81,6 +83,18 @@ class MergeBuilder:
     def whenNotMatchedBySourceDelete(self, condition: str | None = None) -> MergeBuilder:
         """Deletes the table's rows that have no match."""
         return self._with(When.NOT_MATCHED_BY_SOURCE, Action.DELETE, condition, None)
+
+    def withSchemaEvolution(self) -> NoReturn:
+        """Refused: columns of the source become columns of the table in a session alone.
+
+        Raises:
+            UnsupportedFeature: Always (`needs-spark`).
+        """
+        raise UnsupportedFeature(
+            "withSchemaEvolution needs Spark",
+            code="needs-spark",
+            hint="alluvium.alter(url).add_columns(...) first, or DeltaTable.forPath(spark, path)",
+        )
 
     def execute(self, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> Committed | Preview:
         """Carries the merge out.
