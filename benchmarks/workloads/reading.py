@@ -102,7 +102,9 @@ WORKLOADS = (
         for mode in ("name", "id")
     ),
     *(
-        Workload(f"connect-{name}", title, CONNECT_ENGINES, "alluvium-over-connect", 2.0, request, checks=checks)
+        Workload(
+            f"connect-{name}", title, CONNECT_ENGINES, "alluvium-over-connect", 2.0, request, rounds=15, checks=checks
+        )
         for name, title, request, checks in (
             ("scan", "over Spark Connect: filter, group-by of 100 files", _over_connect("scan"), True),
             ("parts", "the same, 100 partitions", _over_connect("scan", partitioned=True), True),
