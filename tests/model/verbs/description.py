@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from model.state import ID, Bound, Column, World
+from model.state import ID, Bound, Column, Version, World
 from model.values import DECIMAL, NESTED, WIDER, condition_sql, holds, keys_of, quoted, random_condition
 from model.verbs.upkeep import UNORDERED
 
@@ -50,14 +50,22 @@ LEAVING = frozenset(
 SETS = frozenset({"SET TBLPROPERTIES", "ROW TRACKING BACKFILL", "UPGRADE PROTOCOL"})
 
 
-def add_column(world: World, chance: random.Random) -> Bound | None:
+def wider(world: World, chance: random.Random) -> Version | None:
+    """The table with one column more, in the rows that are there null; None: it has enough."""
     now = world.now
     if len(now.columns) >= 9:
         return None
     world.next_key += 1
     column = Column(f"k{world.next_key}", f"c{world.next_key}", chance.choice(TYPES))
+    return replace(now, columns=(*now.columns, column))
+
+
+def add_column(world: World, chance: random.Random) -> Bound | None:
+    if (wide := wider(world, chance)) is None:
+        return None
+    column = wide.columns[-1]
     call = {"verb": "add_column", "name": column.name, "type": column.type}
-    return Bound(call, replace(now, columns=(*now.columns, column)), frozenset({"ADD COLUMNS"}), feed=[])
+    return Bound(call, wide, frozenset({"ADD COLUMNS"}), feed=[])
 
 
 def _bound_keys(world: World) -> set[str]:

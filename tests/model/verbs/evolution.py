@@ -5,28 +5,18 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from model.state import ID, Bound, Column, Version, World
-from model.values import keys_of
-from model.verbs.description import TYPES
+from model.state import ID, Bound, World
+from model.values import keys_of, quoted
+from model.verbs.description import wider
 from model.verbs.rows import KEYS, WRITES, deletes, images, inserts, new_row, table_of
 
 #: What a verb of sequences becomes where its rows bring a column more.
 WIDER_VERBS = {"append": "append_wider", "overwrite": "overwrite_wider", "merge": "merge_wider"}
 
 
-def _wider(world: World, chance: random.Random) -> Version | None:
-    """The table with one column more, in the rows that are there null."""
-    now = world.now
-    if len(now.columns) >= 9:
-        return None
-    world.next_key += 1
-    column = Column(f"k{world.next_key}", f"c{world.next_key}", chance.choice(TYPES))
-    return replace(now, columns=(*now.columns, column))
-
-
 def append_wider(world: World, chance: random.Random) -> Bound | None:
     """`mergeSchema`; the rows may lack a column that the table has."""
-    now, wide = world.now, _wider(world, chance)
+    now, wide = world.now, wider(world, chance)
     free = sorted(set(range(KEYS)) - now.rows.keys())
     if wide is None or not free:
         return None
@@ -42,7 +32,7 @@ def append_wider(world: World, chance: random.Random) -> Bound | None:
 
 def overwrite_wider(world: World, chance: random.Random) -> Bound | None:
     """`overwriteSchema`. Without partitions and clustering, which an engine may take for given up where it is not told them."""
-    now, wide = world.now, _wider(world, chance)
+    now, wide = world.now, wider(world, chance)
     if wide is None or now.partition or now.clustered or now.numbered or (now.is_mapped and now.feeds):
         return None
     rows = {key: new_row(chance, wide, key) for key in chance.sample(range(KEYS), chance.randint(1, 6))}
@@ -55,7 +45,7 @@ def overwrite_wider(world: World, chance: random.Random) -> Bound | None:
 
 def merge_wider(world: World, chance: random.Random) -> Bound | None:
     """`WITH SCHEMA EVOLUTION`: stars bring the new column."""
-    now, wide = world.now, _wider(world, chance)
+    now, wide = world.now, wider(world, chance)
     if wide is None or now.numbered:
         return None
     source = {key: new_row(chance, wide, key) for key in chance.sample(range(KEYS), chance.randint(1, 6))}
@@ -63,7 +53,7 @@ def merge_wider(world: World, chance: random.Random) -> Bound | None:
     born = {key: row for key, row in source.items() if key not in now.rows}
     if not all(now.admits(row) for row in (*new.values(), *born.values())):
         return None
-    name = f"`{now.column(ID).name}`"
+    name = quoted(now.column(ID).name)
     call = {
         "verb": "merge_wider",
         "on": f"t.{name} = s.{name}",
