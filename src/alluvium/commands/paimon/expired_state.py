@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from alluvium.errors import CommitConflict, Conflict, NotFound
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
+from alluvium.storage.places import same_place
 
 
 @contextmanager
@@ -20,11 +21,13 @@ def expiry_as_conflict(base: Snapshot) -> Iterator[None]:
 
     Raises:
         CommitConflict: `"base-expired"`.
-        NotFound: A file is missing that the newest state has, too.
+        NotFound: A file is missing that the newest state has, too, or one of another table, which rows come from.
     """
     try:
         yield
     except NotFound as error:
+        if error.url is not None and same_place(error.url, base.store.url) is False:
+            raise
         newest = load_snapshot(base.store, At(), base.branch, time_zone=base.time_zone)
         if (newest.version or 0) <= (base.version or 0):
             raise
