@@ -166,10 +166,15 @@ def make_masked(root: Path, source: Path, fraction: float) -> None:
     _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
 
 
-def make_partitioned(root: Path, source: Path) -> None:
-    """A table's files with a value each of a partition column, `part`."""
-    for path in source.glob("*.parquet"):
-        (root / path.name).hardlink_to(path)
+def make_partitioned(root: Path, source: Path, *, in_folders: bool) -> None:
+    """A table's files with a value each of a partition column, `part`; in a folder each, as writers do, or not."""
+    places = {
+        path.name: f"part={path.name[:10]}/{path.name}" if in_folders else path.name
+        for path in source.glob("*.parquet")
+    }
+    for name, place in places.items():
+        (root / place).parent.mkdir(exist_ok=True)
+        (root / place).hardlink_to(source / name)
     for action in (actions := _read_lines(source)):
         if "metaData" in action:
             schema = json.loads(action["metaData"]["schemaString"])
@@ -177,7 +182,8 @@ def make_partitioned(root: Path, source: Path) -> None:
             action["metaData"]["schemaString"] = json.dumps(schema)
             action["metaData"]["partitionColumns"] = ["part"]
         if "add" in action:
-            action["add"]["partitionValues"] = {"part": action["add"]["path"][:10]}
+            name = action["add"]["path"]
+            action["add"].update(path=places[name], partitionValues={"part": name[:10]})
     _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
 
 

@@ -74,9 +74,9 @@ class Bench:
         source = self.scan_table()
         return self.table(f"mapped-{mode}", lambda root: data.make_mapped(root, source, mode))
 
-    def partitioned_table(self) -> Path:
-        source = self.point_table()
-        return self.table("partitioned", lambda root: data.make_partitioned(root, source))
+    def partitioned_table(self, *, in_folders: bool) -> Path:
+        source, name = self.point_table(), "partitioned" if in_folders else "partitioned-flat"
+        return self.table(name, lambda root: data.make_partitioned(root, source, in_folders=in_folders))
 
     def changed_table(self) -> Path:
         return self.table("changed", lambda root: data.make_changes(root, 100, self.scaled(40_000)))

@@ -31,11 +31,18 @@ def _mapped(mode: str) -> Callable[[Bench, str, int], Request]:
     return request
 
 
-def _over_connect(query: str, *, partitioned: bool = False) -> Callable[[Bench, str, int], Request]:
+def _over_connect(query: str) -> Callable[[Bench, str, int], Request]:
+    return lambda bench, engine, turn: {"do": query, "path": str(bench.point_table())}
+
+
+def _parts_over_connect(query: str, *, in_folders: bool = True) -> Callable[[Bench, str, int], Request]:
     def request(bench: Bench, engine: str, turn: int) -> Request:
-        # Raw Parquet would find no partitions in the files' names, and needs none for the query.
-        is_plain = engine.startswith("raw") or not partitioned
-        return {"do": query, "path": str(bench.point_table() if is_plain else bench.partitioned_table())}
+        # Where no folder tells the partitions, raw Parquet finds none: it needs none for the query.
+        is_plain = engine.startswith("raw") and not in_folders
+        return {
+            "do": query,
+            "path": str(bench.point_table() if is_plain else bench.partitioned_table(in_folders=in_folders)),
+        }
 
     return request
 
@@ -103,13 +110,21 @@ WORKLOADS = (
     ),
     *(
         Workload(
-            f"connect-{name}", title, CONNECT_ENGINES, "alluvium-over-connect", 2.0, request, rounds=15, checks=checks
+            f"connect-{name}", title, CONNECT_ENGINES, "alluvium-over-connect", goal, request, rounds=15, checks=checks
         )
-        for name, title, request, checks in (
-            ("scan", "over Spark Connect: filter, group-by of 100 files", _over_connect("scan"), True),
-            ("parts", "the same, 100 partitions", _over_connect("scan", partitioned=True), True),
-            ("sum", "sum of one column, 100 partitions", _over_connect("sum", partitioned=True), True),
-            ("masked", "over Spark Connect: 1 % of rows deleted by vectors", _masked(0.01), False),
+        for name, title, goal, request, checks in (
+            ("scan", "over Spark Connect: filter, group-by of 100 files", 2.0, _over_connect("scan"), True),
+            ("parts", "the same, 100 partitions", 2.0, _parts_over_connect("scan"), True),
+            ("sum", "over Spark Connect: sum of one column of 100 files", 1.5, _over_connect("sum"), True),
+            ("sum-parts", "the same, 100 partitions", 1.5, _parts_over_connect("sum"), True),
+            (
+                "sum-flat",
+                "the same, 100 partitions that no folder tells; raw: none",
+                2.0,
+                _parts_over_connect("sum", in_folders=False),
+                True,
+            ),
+            ("masked", "over Spark Connect: 1 % of rows deleted by vectors", 2.0, _masked(0.01), False),
         )
     ),
     Workload(

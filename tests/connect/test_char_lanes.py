@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium import DeltaTable
+from alluvium.spark.scan.connect_lane import connect as lane
 from alluvium.spark.scan.connect_lane import connect_constants
 
 pytestmark = pytest.mark.connect
@@ -19,9 +20,11 @@ def by_id(df) -> list[dict[str, object]]:
     return sorted(df.toArrow().to_pylist(), key=lambda row: row["id"])
 
 
-@pytest.mark.parametrize("most", [0, 100], ids=["joined", "literal"])
-def test_rows_and_predicates(connect, tmp_path: Path, monkeypatch, most: int):
-    monkeypatch.setattr(connect_constants, "MAX_RELATIONS", most)
+@pytest.mark.parametrize("way", ["folders", "looked up", "literal"])
+def test_rows_and_predicates(connect, tmp_path: Path, monkeypatch, way: str):
+    monkeypatch.setattr(connect_constants, "MAX_RELATIONS", 100 if way == "literal" else 0)
+    if way == "looked up":
+        monkeypatch.setattr(lane, "folders_above", lambda *_: None)
     url = make_table(tmp_path / "t")
     frame = alluvium.read(connect, url)
     assert by_id(frame) == PADDED

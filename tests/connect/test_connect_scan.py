@@ -20,6 +20,7 @@ from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.scan import FileConstant, OutputColumn, RowPosition
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
+from alluvium.spark.scan.connect_lane import connect as lane
 from alluvium.spark.scan.connect_lane import connect_constants
 from alluvium.spark.scan.connect_lane.connect import read_plan
 from alluvium.storage.open import open_store
@@ -47,6 +48,7 @@ def way(request, monkeypatch) -> None:
     relations, looked_up = request.param
     monkeypatch.setattr(connect_constants, "MAX_RELATIONS", relations)
     monkeypatch.setattr(connect_constants, "_MAX_LOOKED_UP", looked_up)
+    monkeypatch.setattr(lane, "folders_above", lambda *_: None)
 
 
 @pytest.mark.usefixtures("way")

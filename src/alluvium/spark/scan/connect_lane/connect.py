@@ -1,14 +1,17 @@
 """The lane of Spark Connect: the server's own readers of Parquet and ORC, by public DataFrame calls alone.
 
 Nothing of ours is on the server, so nobody asks us for files while a query is planned: they are chosen when the client
-sends the plan (see `connect_frame`). What is one value a file comes as literals where there are few different ones,
-and else from a small table, joined by the address that Spark shows as `_metadata.file_path` (see `connect_constants`).
+sends the plan (see `connect_frame`). What is one value a file comes as literals where there are few different ones;
+from the folders of the files where these tell it (`connect_folders`); and else from a small table, joined by the
+address that Spark shows as `_metadata.file_path` (`connect_constants`).
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from weakref import WeakKeyDictionary
 
@@ -21,7 +24,7 @@ from pyspark.sql.connect.conf import RuntimeConf
 
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.scan import FIELD_ID, ScanPart, ScanPlan
-from alluvium.schema.types import Struct
+from alluvium.schema.types import Field, Struct
 from alluvium.spark.jvm.failures import watch_elsewhere
 from alluvium.spark.naming.names import constant_schema, data_schema, nullable_schema
 from alluvium.spark.naming.types import to_spark
@@ -34,6 +37,7 @@ from alluvium.spark.scan.connect_lane.connect_constants import (
     with_literal_constants,
     with_looked_up_constants,
 )
+from alluvium.spark.scan.connect_lane.connect_folders import folders_above, with_folder_constants
 from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_field
 from alluvium.spark.scan.files import address, directories_elsewhere
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts
@@ -50,6 +54,7 @@ _GLOB = r"([{}\[\]*?\\])"
 #: `HadoopFSUtils.shouldFilterOutPathName`: files that Spark leaves out though they are named.
 _HIDDEN = r"/(?:\.[^/]*|_[^/=]*|[^/]*\._COPYING_)$"
 
+_NONE = Struct(())
 #: By session, where the server has found a file.
 _REACHED: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
 
@@ -140,59 +145,80 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
             files = add_deleted_rows(files, hidden)
     if not files.num_rows:
         return []
+    frames = [*_frames(_Reader(spark, plan.root, part, data), files, constants, hidden)]
+    return [select_columns(frame, part, Struct((*data.fields, *constants.fields)), plan.schema) for frame in frames]
+
+
+def _frames(reader: _Reader, files: pa.Table, constants: Struct, hidden: str | None) -> Iterator[DataFrame]:
+    """The rows of files with their constants, one of which may say what rows are hidden, in the first way that can."""
+    data = reader.data
     groups = group_files(files, constants)
-    shown = Struct((*data.fields, *constants.fields))
     if hidden is None and is_few(groups, constants):
-        frames = [
-            with_literal_constants(_relation(spark, plan, part, data, some), groups.constants.slice(row, 1), constants)
-            for row, some in _pieces(groups)
-        ]
+        for row, some in _pieces(_runs(groups)):
+            relation = reader.relation(some)
+            yield with_literal_constants(relation, groups.constants.slice(row, 1), constants)
+        return
+    addresses = address(reader.root, files["path"])
+    above = None if hidden is not None else folders_above(addresses, files, constants)
+    if above is not None and len(bases := pc.unique(above)) <= MAX_RELATIONS:
+        for base, some in _pieces([files.filter(pc.equal(above, base)) for base in bases]):
+            relation = reader.relation(some, constants, bases[base].as_py())
+            yield with_folder_constants(relation, data, constants)
+    elif hidden is None and is_looked_up(addresses, files, constants):
+        for _, some in _pieces([files]):
+            some_addresses = address(reader.root, some["path"])
+            yield with_looked_up_constants(reader.relation(some), data, some_addresses, some, constants)
     else:
-        addresses = address(plan.root, files["path"])
-        if hidden is None and is_looked_up(addresses, files, constants):
-            frames = [
-                with_looked_up_constants(
-                    _relation(spark, plan, part, data, some), data, address(plan.root, some["path"]), some, constants
-                )
-                for some in _few(files)
-            ]
-        else:
-            relation = _relation(spark, plan, part, data, files)
-            frames = [with_joined_constants(relation, data, addresses, files, constants, hidden, part.keeps_masked)]
-    return [select_columns(frame, part, shown, plan.schema) for frame in frames]
+        relation, keeps_hidden = reader.relation(files), reader.part.keeps_masked
+        yield with_joined_constants(relation, data, addresses, files, constants, hidden, keeps_hidden)
 
 
-def _few(files: pa.Table) -> list[pa.Table]:
-    """The files of each relation.
+def _runs(groups: FileGroups) -> list[pa.Table]:
+    return [groups.files.slice(start, end - start) for start, end in zip(groups.starts, groups.ends, strict=True)]
+
+
+def _pieces(groups: Sequence[pa.Table]) -> Iterator[tuple[int, pa.Table]]:
+    """The files of each relation, and which group they are of.
 
     The server looks up more than 32 files of a relation by a job, a task a file, each time it analyses the plan: half
-    a second for 100 small ones, which a few relations of few files need not wait for.
+    a second for 100 small ones, which a few relations of few files need not wait for. Not split where too many.
     """
-    return [files.slice(first, _LISTED_BY_DRIVER) for first in range(0, files.num_rows, _LISTED_BY_DRIVER)]
+    is_split = sum(-(-group.num_rows // _LISTED_BY_DRIVER) for group in groups) <= MAX_RELATIONS
+    for number, group in enumerate(groups):
+        step = _LISTED_BY_DRIVER if is_split else group.num_rows
+        for first in range(0, group.num_rows, step):
+            yield number, group.slice(first, step)
 
 
-def _pieces(groups: FileGroups) -> list[tuple[int, pa.Table]]:
-    """The files of each relation (see `_few`), and which group's constants they have; not split where too many."""
-    ranges = list(zip(groups.starts, groups.ends, strict=True))
-    is_split = sum(-(-(end - start) // _LISTED_BY_DRIVER) for start, end in ranges) <= MAX_RELATIONS
-    step = _LISTED_BY_DRIVER if is_split else groups.files.num_rows
-    return [
-        (row, groups.files.slice(first, min(step, end - first)))
-        for row, (start, end) in enumerate(ranges)
-        for first in range(start, end, step)
-    ]
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """How the server reads the files of a part.
 
+    Attributes:
+        root: Of the table.
+        data: The columns in the files.
+    """
 
-def _relation(spark: SparkSession, plan: ScanPlan, part: ScanPart, data: Struct, files: pa.Table) -> DataFrame:
-    # Spark reads a file as often as it is named; one that a plan names twice, the join with its constants repeats.
-    paths, reader = list(dict.fromkeys(_paths(plan.root, files))), spark.read.schema(to_spark(data))
-    reader = reader.options(**exact_options(part))
-    if part.file_format != "orc":
-        return reader.parquet(*paths)
-    rows = reader.format(orc.READER).options(**orc.OPTIONS).load(paths)
-    # True for all, and nondeterministic to Spark, which then hands no filter from above to a reader that would skip
-    # rows by it (`orc.SETTINGS`): the setting is the session's, which is not ours to change.
-    return rows.where(sf.spark_partition_id() >= 0)
+    spark: SparkSession
+    root: str
+    part: ScanPart
+    data: Struct
+
+    def relation(self, files: pa.Table, folders: Struct = _NONE, above: str = "") -> DataFrame:
+        """The columns of some files, and those that the partition folders below `above` tell."""
+        # Spark reads a file as often as it is named; one that a plan names twice, the join with its constants repeats.
+        paths = list(dict.fromkeys(_paths(self.root, files)))
+        # Without the metadata of `folders`, as the type char is in it: Spark would pad what is padded by us.
+        columns = Struct((*self.data.fields, *(Field(f.name, f.type) for f in folders.fields)))
+        reader = self.spark.read.schema(to_spark(columns)).options(**exact_options(self.part))
+        if folders.fields:
+            reader = reader.option("basePath", above)
+        if self.part.file_format != "orc":
+            return reader.parquet(*paths)
+        rows = reader.format(orc.READER).options(**orc.OPTIONS).load(paths)
+        # True for all, and nondeterministic to Spark, which then hands no filter from above to a reader that would
+        # skip rows by it (`orc.SETTINGS`): the setting is the session's, which is not ours to change.
+        return rows.where(sf.spark_partition_id() >= 0)
 
 
 def _paths(root: str, files: pa.Table) -> list[str]:

@@ -32,6 +32,8 @@ MAX_RELATIONS = 8
 #: Files that are looked up in a map at most: Spark goes through its keys one by one.
 _MAX_LOOKED_UP = 128
 _WORD_BITS = 64
+#: Addresses with doubled slashes and dots, which Hadoop drops when it makes a path of a text.
+UNTIDY = r"[^:/]//|:////|/\."
 #: The constants of a file.
 _Texts: TypeAlias = "list[str | None]"
 #: What a row raises whose file has another size than the log says. `connect_failures` makes our error of it.
@@ -84,9 +86,7 @@ def with_looked_up_constants(
         *([_looked_up(by_path, "string", metadata["file_path"])] if by_path else []),
     ]
     row = sf.coalesce(*found, sf.raise_error(sf.lit(_WRONG_SIZE)).cast("array<string>"))
-    shown = (
-        _named(padded_char(_of_text(sf.get(row, sf.lit(n)), f.type), f), f) for n, f in enumerate(constants.fields)
-    )
+    shown = (named(padded_char(_of_text(sf.get(row, sf.lit(n)), f.type), f), f) for n, f in enumerate(constants.fields))
     # True for all. Of `_metadata` Spark reads the members that a plan names, and all of them where it names none.
     sized = relation.where(metadata["file_size"] >= 0)
     return sized.select(*(quote(name) for name in data.names), *shown)
@@ -121,7 +121,7 @@ def with_literal_constants(relation: DataFrame, row: pa.Table, constants: Struct
     if not constants.fields:
         return relation
     return relation.select(
-        "*", *(_named(padded_char(_literal(row[f.name][0].as_py(), f.type), f), f) for f in constants.fields)
+        "*", *(named(padded_char(_literal(row[f.name][0].as_py(), f.type), f), f) for f in constants.fields)
     )
 
 
@@ -178,7 +178,7 @@ def with_joined_constants(
     if deleted_rows is not None:
         deleted = _is_deleted(sf.col(quote(deleted_rows)), sf.col(quote(row)))
         joined = joined.where(deleted if keeps_deleted else ~deleted)
-    shown = (_named(padded_char(sf.col(quote(f.name)), f), f) for f in constants.fields)
+    shown = (named(padded_char(sf.col(quote(f.name)), f), f) for f in constants.fields)
     return joined.select(*(quote(name) for name in data.names), *shown)
 
 
@@ -197,7 +197,8 @@ def _is_deleted(words: Column, row_index: Column) -> Column:
     return sf.coalesce(bit.cast("boolean"), sf.lit(False))
 
 
-def _named(column: Column, f: Field) -> Column:
+def named(column: Column, f: Field) -> Column:
+    """A column as the field, with what it says beside its type."""
     return column.alias(f.name, metadata=dict(f.metadata)) if f.metadata else column.alias(f.name)
 
 
@@ -215,7 +216,7 @@ def _as_listed(addresses: pa.Array) -> pa.Array:
     when it makes a path of a text.
     """
     plain = addresses.cast(pa.string())
-    untidy = pc.match_substring_regex(plain, r"[^:/]//|:////|/\.")
+    untidy = pc.match_substring_regex(plain, UNTIDY)
     if pc.any(untidy).as_py():
         tidied = pa.array([str(split_url(text)) for text in plain.filter(untidy).to_pylist()], pa.string())
         tidied = pc.replace_substring_regex(tidied, "^file:/+", "file:///")
