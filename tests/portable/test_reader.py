@@ -363,6 +363,21 @@ def test_a_reader_that_is_dropped_midway_closes_its_files(tmp_path: Path) -> Non
     reader.close()
 
 
+def test_a_reader_that_is_dropped_does_not_tell_of_files_that_nobody_asked_for(tmp_path: Path) -> None:
+    """Of those that were opened ahead one is missing."""
+    for i in (0, 1, 3):
+        pq.write_table(pa.table({"a": range(10)}), tmp_path / f"{i}.parquet")
+    plan = plan_of(tmp_path, [f"{i}.parquet" for i in range(4)], Struct((Field("a", t.LONG),)))
+    store = Opened(tmp_path)
+    reader = read_batches(plan, store, open_store, batch_size=4)
+    assert reader.read_next_batch().num_rows == 4
+    until = time.monotonic() + 20
+    while len(store.paths) < 4 and time.monotonic() < until:
+        time.sleep(0.005)
+    assert len(store.paths) == 4
+    reader.close()
+
+
 def test_few_files_are_opened_ahead(tmp_path: Path) -> None:
     for i in range(12):
         pq.write_table(pa.table({"a": [i]}), tmp_path / f"{i}.parquet")

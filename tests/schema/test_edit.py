@@ -10,7 +10,13 @@ from alluvium.schema.types import INTEGER, LONG, STRING, Array, Field, Map, Stru
 
 INNER = Struct((Field("x", INTEGER), Field("y", STRING)))
 SCHEMA = Struct(
-    (Field("a", INTEGER), Field("S", INNER), Field("arr", Array(INNER)), Field("m", Map(STRING, Array(INNER))))
+    (
+        Field("a", INTEGER),
+        Field("S", INNER),
+        Field("arr", Array(INNER)),
+        Field("m", Map(STRING, Array(INNER))),
+        Field("k", Map(Struct((Field("x", LONG),)), INNER)),
+    )
 )
 
 
@@ -23,6 +29,8 @@ SCHEMA = Struct(
         (("arr", "element"), ("arr", "element"), False),
         (("m", "key"), ("m", "key"), False),
         (("m", "value", "element", "Y"), ("m", "value", "element", "y"), True),
+        (("k", "Key", "X"), ("k", "key", "x"), True),
+        (("k", "value", "y"), ("k", "value", "y"), True),
     ],
 )
 def test_paths_go_through_everything(path: tuple, spelled: tuple, has_field: bool):
@@ -31,7 +39,7 @@ def test_paths_go_through_everything(path: tuple, spelled: tuple, has_field: boo
     assert (field is not None) is has_field
 
 
-@pytest.mark.parametrize("path", [("z",), ("s", "z"), ("arr", "x"), ("m", "element"), ("a", "b")])
+@pytest.mark.parametrize("path", [("z",), ("s", "z"), ("arr", "x"), ("m", "element"), ("k", "key", "y"), ("a", "b")])
 def test_nothing_there(path: tuple):
     with pytest.raises(InvalidRequest) as caught:
         find_path(SCHEMA, path)
@@ -57,10 +65,10 @@ def test_what_is_no_struct_has_no_columns():
 @pytest.mark.parametrize(
     ("name", "position", "order"),
     [
-        ("m", Position(), ("m", "a", "S", "arr")),
-        ("a", Position("s"), ("S", "a", "arr", "m")),
-        ("a", Position("A"), ("a", "S", "arr", "m")),
-        ("arr", Position("a"), ("a", "arr", "S", "m")),
+        ("m", Position(), ("m", "a", "S", "arr", "k")),
+        ("a", Position("s"), ("S", "a", "arr", "m", "k")),
+        ("a", Position("A"), ("a", "S", "arr", "m", "k")),
+        ("arr", Position("a"), ("a", "arr", "S", "m", "k")),
     ],
 )
 def test_moves(name: str, position: Position, order: tuple):

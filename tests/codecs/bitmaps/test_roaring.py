@@ -205,6 +205,7 @@ def test_bits_of_what_cannot_be_row_numbers() -> None:
     for data in (
         BitMap64([1 << 31]).serialize(),
         BitMap64([(1 << 31) - 64]).serialize(),
+        BitMap64([(1 << 31) - 128]).serialize(),
         BitMap64([1 << 62]).serialize(),
         b"x",
     ):

@@ -192,6 +192,12 @@ def test_engine_text_that_is_not_understood(text: str, unknown: str) -> None:
     assert format_sql(parsed).startswith("((i = 1)")
 
 
+def test_names_that_the_engine_knows_and_the_table_does_not() -> None:
+    """Spark has found a column for each name: it is of another plan, or one that is read in no way that we know."""
+    parsed = parse_engine_filter("((nowhere = 1) AND (i = 1))", SCHEMA, ZONE)
+    assert [n.sql for n in walk(parsed) if isinstance(n, Unknown)] == ["nowhere = 1"]
+
+
 def test_names_with_several_readings() -> None:
     schema = Struct((Field("n", Struct((Field("s", t.STRING),))), Field("s", t.STRING)))
     assert isinstance(parse_engine_filter("(n.s = 'x')", schema), Unknown)

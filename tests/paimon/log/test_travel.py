@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from paimon_tables import HandWritten
 
-from alluvium.errors import NotFound
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At, find_snapshot, kept_by, list_snapshots
 from alluvium.storage.open import open_store
@@ -108,3 +108,10 @@ def test_a_table_without_snapshots(tmp_path: Path) -> None:
     for at in (At(timestamp_ms=5), At(watermark=5), At(snapshot_id=1), At(tag="a"), At(version="1")):
         with pytest.raises(NotFound):
             found(made, at)
+
+
+def test_errors_of_a_state_that_was_asked_for_name_it(table: HandWritten) -> None:
+    (table.path / "snapshot" / "snapshot-3").write_text("{")
+    with pytest.raises(CorruptTable) as caught:
+        load_snapshot(store_of(table), At(snapshot_id=3))
+    assert caught.value.version == 3

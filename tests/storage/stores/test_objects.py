@@ -277,6 +277,15 @@ def test_what_is_gone_already_needs_no_delete(s3: Store, s3_bucket: S3Bucket) ->
     assert s3_bucket.objects == {}
 
 
+def test_a_copy_that_the_store_refuses_is_not_done(s3: Store, s3_bucket: S3Bucket) -> None:
+    s3_bucket.objects["t/x"] = b"1"
+    s3_bucket.fault = 403
+    with pytest.raises(StorageError) as caught:
+        s3.copy_from(s3, "x", "copy")
+    assert caught.value.path == "copy" and "credentials" in str(caught.value)
+    assert s3_bucket.objects == {"t/x": b"1"}
+
+
 def test_copies_from_another_bucket_are_not_of_the_own_object_of_that_name() -> None:
     own, other = (ObjectStore(ObstoreMemory(), "t", f"memory://{name}/t") for name in ("own", "other"))
     own.put("x", b"own")
