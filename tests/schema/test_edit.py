@@ -46,6 +46,15 @@ def test_nothing_there(path: tuple):
     assert caught.value.code == "unknown-column"
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"), [(("aa",), "a"), (("m", "kye"), "key"), (("m", "valeu"), "value"), (("arr", "elemnt"), "element")]
+)
+def test_a_slip_is_told_by_what_was_meant(path: tuple, meant: str):
+    with pytest.raises(InvalidRequest) as caught:
+        find_path(SCHEMA, path)
+    assert f"{meant!r}" in str(caught.value.hint)
+
+
 @pytest.mark.parametrize("parent", [("S",), ("arr", "element"), ("m", "value", "element")])
 def test_a_struct_is_edited_wherever_it_is(parent: tuple):
     edited = edit_struct(SCHEMA, parent, lambda s: insert_field(s, Field("new", LONG), Position("x")))
