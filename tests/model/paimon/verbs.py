@@ -117,11 +117,13 @@ def overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound:
 
 def dynamic_overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
     now = world.now
+    if not now.partition:
+        return None
     rows = _new(chance, now, chance.sample(range(r.KEYS), 3))
     parts = {row["p"] for row in rows.values()}
     kept = {key: row for key, row in now.rows.items() if row["p"] not in parts}
     rows = {key: row for key, row in rows.items() if key not in kept}
-    if not now.partition or {row["p"] for row in rows.values()} != parts:
+    if {row["p"] for row in rows.values()} != parts:
         return None
     call = {"verb": "dynamic_overwrite", **r.table_of(now, list(rows.values()))}
     return PaimonBound(call, now.with_rows(kept | rows), kinds=frozenset({"OVERWRITE"}), fresh=frozenset(rows))
