@@ -76,6 +76,15 @@ def test_types_that_have_one_spelling(connect, tmp_path: Path):
     assert {row.x for row in df.where("d > date'2000-01-01' and s is not null").collect()} == {3, 6, 9, 12}
 
 
+def test_dates_of_all_years(connect, tmp_path: Path):
+    """Before year 1 and after 9999 Spark, Arrow and Python spell and read them each in its own way."""
+    days = [-800_000, -719_529, -719_528, -719_163, -719_162, -1, 0, 1, 2_932_896, 2_932_897, 20_000_000]
+    table = pa.table({"x": days, "d": pa.array(days, pa.int32()).cast(pa.date32())})
+    url = str(tmp_path / "t")
+    alluvium.write(table, url, partition_by=("d",))
+    assert rows_of(alluvium.read(connect, url).selectExpr("x", "unix_date(d)")) == {(day, day) for day in days}
+
+
 @pytest.mark.parametrize("files", [40, 300])
 def test_many_files(connect, write_table, tmp_path: Path, files: int):
     names = [f"p={n % 50}/{n}.parquet" for n in range(files)]

@@ -47,7 +47,8 @@ def test_nothing_there(path: tuple):
 
 
 @pytest.mark.parametrize(
-    ("path", "meant"), [(("aa",), "a"), (("m", "kye"), "key"), (("m", "valeu"), "value"), (("arr", "elemnt"), "element")]
+    ("path", "meant"),
+    [(("aa",), "a"), (("m", "kye"), "key"), (("m", "valeu"), "value"), (("arr", "elemnt"), "element")],
 )
 def test_a_slip_is_told_by_what_was_meant(path: tuple, meant: str):
     with pytest.raises(InvalidRequest) as caught:

@@ -7,6 +7,8 @@ looked up or joined (`connect_constants`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -15,13 +17,13 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.partition_path import format_partition_path, parse_partition_path
 from alluvium.errors import InvalidRequest
 from alluvium.schema import types as t
-from alluvium.schema.types import Struct
+from alluvium.schema.types import DataType, Struct
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.text_lengths import padded_char
 from alluvium.spark.scan.connect_lane.connect_constants import UNTIDY, named
 
-#: Of these a value has one spelling, be the session's zone and settings what they are.
-_SPELLED_ONE_WAY = (t.STRING, t.INTEGER, t.LONG, t.DATE)
+#: Of these a value has one spelling, be the session's zone and settings what they are; which values it has.
+_SPELLINGS: Mapping[DataType, str] = {t.STRING: "", t.INTEGER: "", t.LONG: "", t.DATE: r"^\d{4}-"}
 
 
 def folders_above(addresses: pa.Array, files: pa.Table, constants: Struct) -> pa.Array | None:
@@ -34,7 +36,7 @@ def folders_above(addresses: pa.Array, files: pa.Table, constants: Struct) -> pa
         files: The plan's files.
         constants: Which constants become columns.
     """
-    if not constants.fields or any(f.type not in _SPELLED_ONE_WAY for f in constants.fields):
+    if not constants.fields or any(f.type not in _SPELLINGS for f in constants.fields):
         return None
     addresses = addresses.cast(pa.string())
     if len(pc.unique(addresses)) < files.num_rows or pc.any(pc.match_substring_regex(addresses, UNTIDY)).as_py():
@@ -49,13 +51,13 @@ def folders_above(addresses: pa.Array, files: pa.Table, constants: Struct) -> pa
     names = parsed[0][0]
     if sorted(names) != sorted(constants.names) or any(others != names for others, _ in parsed):
         return None
-    are_told = all(
-        pa.array([values[names.index(f.name)] for _, values in parsed], pa.string())
-        .take(folders.indices)
-        .equals(_texts(pc.struct_field(files["constants"], f.name)))
-        for f in constants.fields
-    )
-    return pc.struct_field(places, "above") if are_told else None
+    for f in constants.fields:
+        told = pa.array([values[names.index(f.name)] for _, values in parsed], pa.string())
+        is_spelled = pc.match_substring_regex(told, _SPELLINGS[f.type])
+        wanted = _texts(pc.struct_field(files["constants"], f.name))
+        if pc.any(pc.invert(is_spelled)).as_py() or not told.take(folders.indices).equals(wanted):
+            return None
+    return pc.struct_field(places, "above")
 
 
 def _parse(folder: str) -> tuple[tuple[str, ...], tuple[str | None, ...]]:
