@@ -20,6 +20,7 @@ from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema import SchemaChange as C
 from alluvium.paimon.view.source import PaimonSource
+from alluvium.portable.merging import merged as portable_merged
 from alluvium.schema.types import LONG
 from alluvium.storage.open import open_store
 
@@ -372,3 +373,16 @@ def test_keys_that_are_not_a_number_are_one_key(tmp_path: Path) -> None:
     table.commit([{"k": nan, "v": "c"}, {"k": 2.0, "v": "c"}])
     rows = alluvium.open(str(tmp_path / "t")).to_arrow().to_pylist()
     assert sorted((str(row["k"]), row["v"]) for row in rows) == [("1.0", "a"), ("2.0", "c"), ("nan", "c")]
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 2, 4])
+def test_groups_are_merged_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_at_once: int) -> None:
+    """Also where the last group fills the measure: then nothing is left."""
+    monkeypatch.setattr(portable_merged, "_ROWS_AT_ONCE", rows_at_once)
+    schema = pa.schema([pa.field("p", pa.string(), False), pa.field("k", pa.int64(), False), ("v", pa.string())])
+    table = HandWritten(tmp_path / "t", schema, keys=("p", "k"), parted=("p",))
+    for part in "ab":
+        for value in ("old", "new"):
+            table.commit([{"p": part, "k": 1, "v": value}])
+    rows = alluvium.open(str(table.path)).to_arrow().to_pylist()
+    assert sorted(row["p"] + row["v"] for row in rows) == ["anew", "bnew"]

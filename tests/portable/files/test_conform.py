@@ -117,3 +117,23 @@ def test_the_number_of_a_column():
     assert field_id(stored("a", pa.int64(), None)) is None
     # What pyarrow before 6 gave columns without one.
     assert field_id(stored("a", pa.int64(), -1)) is None
+
+
+class Marked(pa.ExtensionType):  # type: ignore[misc]
+    """A type of somebody's own, as files that Arrow wrote may have."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.string(), "alluvium.tests.marked")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> Marked:
+        return cls()
+
+
+def test_a_type_of_somebodys_own_is_what_it_is_stored_as():
+    values = pa.ExtensionArray.from_storage(Marked(), pa.array(["a", None]))
+    found = conform(values, t.STRING, "c")
+    assert (found.type, found.to_pylist()) == (pa.string(), ["a", None])

@@ -147,6 +147,12 @@ def test_nan_is_greater_than_all() -> None:
     assert repr(merged(rows, aggregation(rule("lo", "min"), rule("hi", "max")))) == "[(1, 1.0, nan)]"
 
 
+def test_maps_are_joined_and_the_later_value_counts() -> None:
+    rows = [{"k": 1, "m": [("a", 1), ("b", 2)]}, {"k": 1, "m": [("c", 3), ("a", None)]}, {"k": 1}]
+    kinds = {"m": pa.map_(pa.string(), pa.int64())}
+    assert merged(rows, aggregation(rule("m", "merge_map")), kinds) == [(1, [("a", None), ("b", 2), ("c", 3)])]
+
+
 def test_aggregates_take_back() -> None:
     rows = [{"k": 1, "s": 5, "m": [("a", 1), ("b", 2)]}, {"k": 1, "s": 7, "m": [("a", 1)], "kind": BEFORE}]
     kinds = {"m": pa.map_(pa.string(), pa.int64())}

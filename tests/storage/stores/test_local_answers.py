@@ -250,6 +250,8 @@ def test_small_files_alone_are_changed_in_place(tmp_path: Path, store: LocalStor
     before = os.stat(path).st_ino
     store.put("h", b"x" * (size - 1) + b"y", durable=False)
     assert (os.stat(path).st_ino == before) == (size == 64)
+    # Numbers of files that are gone are given out again: only those of one moment and the next can be compared.
+    before = os.stat(path).st_ino
     store.put("h", b"x" * (size - 1) + b"z", durable=True)
     assert os.stat(path).st_ino != before and store.get("h")[-1:] == b"z"
     inode = os.stat(path).st_ino
@@ -257,3 +259,8 @@ def test_small_files_alone_are_changed_in_place(tmp_path: Path, store: LocalStor
     assert (os.stat(path).st_ino == inode) == (size == 64)
     store.put("h", b"x" * size + b"z", durable=False)
     assert len(store.get("h")) == size + 1
+
+
+def test_a_directory_in_memory_is_known_by_its_address() -> None:
+    assert MemoryStore("name", "a b/t/").url == "memory://name/a b/t"
+    assert MemoryStore("name", "").url == "memory://name"
