@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 from model.state import ID, Bound, Change, Present, Version, World, part_of
@@ -89,7 +90,9 @@ def overwrite(world: World, chance: random.Random) -> Bound | None:
         return None
     call = {"verb": "overwrite", **table_of(now, list(rows.values()))}
     feed = deletes(now, set(now.rows)) + inserts(now, rows)
-    return Bound(call, now.with_rows(rows), frozenset({"WRITE"}), feed=feed, fresh=frozenset(rows))
+    # Whoever writes all rows anew says anew what they are clustered by, as with delta-spark.
+    after = replace(now.with_rows(rows), clustered=())
+    return Bound(call, after, frozenset({"WRITE"}), feed=feed, fresh=frozenset(rows))
 
 
 def _put(now: Version, gone: set[int], rows: dict[int, Row]) -> Version:
