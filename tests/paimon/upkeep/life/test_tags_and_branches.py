@@ -250,3 +250,21 @@ def test_going_on_as_a_branch_leaves_nothing_of_the_history_that_was(tmp_path: P
     table.fast_forward("b")
     assert store.get("snapshot/EARLIEST") == store.get("snapshot/LATEST") == b"2"
     assert list_snapshots(store) == [2] and list_numbers(store, "changelog", "changelog-") == [1]
+    assert store.get("changelog/LATEST") == b"1"
+
+
+@pytest.mark.parametrize(("tag", "left"), [(1, []), (2, [2]), (4, [2, 3, 4]), (5, [2, 3, 4, 5])])
+def test_the_hint_of_changelogs_follows_a_rollback(tmp_path: Path, tag: int, left: list[int]) -> None:
+    """Java's next rollback ended where the hint led to a changelog that was gone: without a snapshot in the table."""
+    kept = {"changelog.num-retained.max": "9", "changelog.num-retained.min": "9", "snapshot.num-retained.min": "1"}
+    store = make(str(tmp_path / "long"), **kept)
+    table = PaimonTable.forPath(store.url)
+    for n in range(6):
+        append(open_target(store), [{"k": n}])
+        table.create_tag(f"t{n + 1}", n + 1)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert store.get("changelog/LATEST") == b"5"
+    store.delete("changelog/changelog-1")
+    table.rollback_to(f"t{tag}")
+    assert list_numbers(store, "changelog", "changelog-") == left
+    assert store.get("changelog/LATEST") == str(max(left, default=-1)).encode()

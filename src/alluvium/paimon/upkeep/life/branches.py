@@ -16,7 +16,6 @@ from alluvium.paimon.log.names import (
     ensure_name,
     list_branches,
     list_names,
-    list_numbers,
     read_file,
     renamed_mark,
 )
@@ -30,6 +29,7 @@ from alluvium.paimon.log.schema_log import (
 )
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import parse_snapshot
+from alluvium.paimon.upkeep.life.rollback import forget_changelogs
 from alluvium.paimon.upkeep.life.tags import still_names, tag_changed, tag_path
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import PutOutcome, Store
@@ -268,10 +268,7 @@ def _place(store: Store, taken: _Taken, first: int, last: int) -> None:
             store.delete(f"{folder}/snapshot-{number}")
     # Believed, too, as soon as a snapshot of that number is there again.
     store.put(f"{folder}/EARLIEST", str(min(list_snapshots(store), default=first)).encode())
-    kept = directory(MAIN_BRANCH, "changelog")
-    for number in reversed(list_numbers(store, kept, "changelog-")):
-        if number >= first:
-            store.delete(f"{kept}/changelog-{number}")
+    forget_changelogs(store, first)
     for tag, data in taken.tags.items():
         store.put(tag_path(tag), data)
     for tag in list_names(store, directory(MAIN_BRANCH, "tag"), "tag-"):

@@ -113,10 +113,22 @@ def _forget(store: Store, snapshot_id: int, later: Sequence[int], branch: str) -
     take_back(store, snapshot_id, branch)
     for number in reversed(later):
         store.delete(f"{folder}/snapshot-{number}")
-    kept = directory(branch, "changelog")
-    for number in reversed(list_numbers(store, kept, "changelog-")):
-        if number > snapshot_id:
-            store.delete(f"{kept}/changelog-{number}")
+    forget_changelogs(store, snapshot_id + 1, branch)
     for tag in list_all_tags(store, branch):
         if tag.document.id > snapshot_id:
             store.delete(tag_path(tag.name, branch))
+
+
+def forget_changelogs(store: Store, first: int, branch: str = MAIN_BRANCH) -> None:
+    """Takes away the changelogs of expired snapshots from a number on."""
+    folder = directory(branch, "changelog")
+    there = list_numbers(store, folder, "changelog-")
+    gone = [number for number in there if number >= first]
+    if not gone:
+        return
+    # As for snapshots: the hint never leads to what is gone. Java's for none is -1; it fails half-way through its next
+    # rollback where the changelog of a hint is missing.
+    latest = max((number for number in there if number < first), default=-1)
+    store.put(f"{folder}/LATEST", str(latest).encode())
+    for number in reversed(gone):
+        store.delete(f"{folder}/changelog-{number}")
