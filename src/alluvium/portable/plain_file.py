@@ -24,6 +24,8 @@ _SIMPLE = frozenset(
     {t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.DATE, t.TIMESTAMP}
     | {t.TIMESTAMP_NTZ}
 )
+#: In which all readers take values of a fixed number of bytes.
+_COMMON_ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,15 @@ def _holds(data: DataFile, own: str, wanted: DataType) -> bool:
         return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
     if wanted == t.BINARY:
         return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
-    if isinstance(wanted, Decimal) and _physical(data, own) == "BYTE_ARRAY":
-        return False  # not every reader has digits of any length
-    return bool(kind == to_arrow(wanted))
+    return bool(kind == to_arrow(wanted)) and not (isinstance(wanted, Decimal) and _has_rare_digits(data, own))
 
 
-def _physical(data: DataFile, own: str) -> str:
-    schema = data.reader.metadata.schema
-    return next(str(column.physical_type) for column in map(schema.column, range(len(schema))) if column.path == own)
+def _has_rare_digits(data: DataFile, own: str) -> bool:
+    """Whether decimals are written as not every reader takes them: of any length, or encoded as texts are."""
+    metadata = data.reader.metadata
+    number = next(n for n in range(len(metadata.schema)) if metadata.schema.column(n).path == own)
+    kind = metadata.schema.column(number).physical_type
+    if kind != "FIXED_LEN_BYTE_ARRAY":
+        return bool(kind == "BYTE_ARRAY")
+    chunks = (metadata.row_group(group).column(number) for group in range(metadata.num_row_groups))
+    return any(not _COMMON_ENCODINGS.issuperset(chunk.encodings) for chunk in chunks)

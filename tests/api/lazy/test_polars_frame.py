@@ -24,6 +24,7 @@ import alluvium
 from alluvium.api.lazy.polars_frame import lazy_frame
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.expr.sql.parse import parse_predicate
+from alluvium.portable import plain_file
 from alluvium.schema import types as t
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.types import Field, Struct
@@ -227,6 +228,56 @@ def test_a_damaged_page_is_told_with_its_file(tmp_path: Path) -> None:
     # What is wrong with a condition is not the files' fault.
     with pytest.raises(pl.exceptions.PolarsError, match="conversion"):
         view.to_polars().filter(c.id < 1000, c.s.cast(pl.Int8, strict=True) > 1).collect()
+
+
+def write_encoded(url: str, encoding: str, at: int) -> None:
+    """Six files; the decimals of one are encoded so."""
+    for number in range(6):
+        ids = range(number * 10, number * 10 + 10)
+        rows = pa.table({"id": ids, "d": pa.array([Decimal(n) / 100 for n in ids], pa.decimal128(5, 2))})
+        alluvium.write(rows, url, mode="append")
+        if number == at:
+            path = Path(url, alluvium.open(url).files(f"id = {ids[0]}")["path"][0].as_py())
+            pq.write_table(rows, path, use_dictionary=False, column_encoding={"d": encoding})
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "BYTE_STREAM_SPLIT"])
+@pytest.mark.parametrize("at", [0, 3])
+def test_decimals_that_polars_has_no_decoder_for(tmp_path: Path, encoding: str, at: int) -> None:
+    """The first is what the second version of Parquet's Java writer has for them."""
+    url = str(tmp_path / "t")
+    write_encoded(url, encoding, at)
+    rows = alluvium.open(url).to_polars()
+    assert rows.collect()["id"].sum() == sum(range(60))
+    assert rows.filter(c.d >= Decimal("0.05")).collect().height == 55
+    assert rows.select(c.d.sum()).collect().item() == Decimal("17.70")
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_what_polars_cannot_decode_is_read_by_us_or_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Whatever it is: no row is lost without a word."""
+    monkeypatch.setattr(plain_file, "_COMMON_ENCODINGS", {*plain_file._COMMON_ENCODINGS, "DELTA_BYTE_ARRAY"})
+    url = str(tmp_path / "t")
+    write_encoded(url, "DELTA_BYTE_ARRAY", at)
+    rows = alluvium.open(url).to_polars()
+    for asked, wanted in ((rows, 60), (rows.filter(c.id % 2 == 0), 30), (rows.select("d"), 60)):
+        try:
+            assert asked.collect().height == wanted
+        except pl.exceptions.ComputeError as error:
+            assert at > 0 and "ecod" in str(error)
+
+
+def test_text_that_is_none_is_no_text_of_polars(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    alluvium.write(pa.table({"s": ["ab"]}), url)
+    (path,) = Path(url).rglob("*.parquet")
+    broken = pa.Array.from_buffers(pa.string(), 1, [*pa.array(["ab"]).buffers()[:2], pa.py_buffer(b"\xff\xfe")])
+    pq.write_table(pa.table({"s": broken}), path)
+    for asked in (alluvium.open(url).to_polars(), alluvium.open(url).to_polars().filter(c.s != "a")):
+        with pytest.raises((pl.exceptions.PolarsError, CorruptTable), match=r"(?i)utf-?8"):
+            asked.collect()
 
 
 def test_a_view_stays_at_its_version(table: alluvium.Table) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby, islice, repeat
 
 import polars as pl
+import pyarrow as pa
 from polars.io.plugins import register_io_source
 
 from alluvium.api.lazy.polars_terms import pushed
@@ -17,8 +17,9 @@ from alluvium.portable.plain_file import PlainFile
 _BATCH_SIZE = 65_536
 #: Files that Polars reads in one go: few at first, as a query may want no more than some rows; then many.
 _AT_ONCE = (1, 4, 16, 64)
-#: Older versions collect all rows of a query before they give out one.
-_STREAMS = hasattr(pl.LazyFrame, "collect_batches")
+#: Versions before 1.34 collect all rows of a query before they give out one, and 1.34 ends a query that failed as if it
+#: were done: the rows before it would be all. Of those in between nobody has looked at every one.
+_STREAMS = tuple(map(int, pl.__version__.split(".")[:2])) >= (1, 44)
 
 
 def lazy_frame(rows: LazyRows) -> pl.LazyFrame:
@@ -109,15 +110,27 @@ def _of_files(
     if query is None:
         yield from (_chosen(_frame(batch), names, predicate) for file in files for batch in file.batches())
         return
-    query = query if predicate is None else query.filter(predicate)
+    query, given = query if predicate is None else query.filter(predicate), False
     try:
         for found in query.collect_batches():
+            given = True
             yield _columns(found, names)
-    except pl.exceptions.PolarsError:
-        # Polars does not tell which file is damaged, if that is it; our reader does.
-        for file in files:
-            deque(file.batches(), maxlen=0)
-        raise
+    except pl.exceptions.PolarsError as error:
+        # Polars does not tell which file is damaged, if that is it; our reader does, or reads what Polars cannot.
+        for batch in _read_by_us(files, error):
+            if not given:
+                yield _chosen(_frame(batch), names, predicate)
+        if given:
+            raise
+
+
+def _read_by_us(files: Sequence[PlainFile], error: pl.exceptions.PolarsError) -> Iterator[pa.RecordBatch]:
+    for batch in chain.from_iterable(file.batches() for file in files):
+        try:
+            batch.validate(full=True)
+        except pa.ArrowInvalid:
+            raise error from None  # text that is none, which Polars believes unseen where Arrow gives it
+        yield batch
 
 
 def _query(files: Sequence[PlainFile], empty: pl.DataFrame) -> pl.LazyFrame | None:
