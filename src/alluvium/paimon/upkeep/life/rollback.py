@@ -123,12 +123,12 @@ def forget_changelogs(store: Store, first: int, branch: str = MAIN_BRANCH) -> No
     """Takes away the changelogs of expired snapshots from a number on."""
     folder = directory(branch, "changelog")
     there = list_numbers(store, folder, "changelog-")
-    gone = [number for number in there if number >= first]
-    if not gone:
+    if not there:
         return
     # As for snapshots: the hint never leads to what is gone. Java's for none is -1; it fails half-way through its next
-    # rollback where the changelog of a hint is missing.
+    # rollback where the changelog of a hint is missing, as an earlier version of ours has left it.
     latest = max((number for number in there if number < first), default=-1)
     store.put(f"{folder}/LATEST", str(latest).encode())
-    for number in reversed(gone):
-        store.delete(f"{folder}/changelog-{number}")
+    for number in reversed(there):
+        if number >= first:
+            store.delete(f"{folder}/changelog-{number}")
