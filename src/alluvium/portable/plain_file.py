@@ -69,6 +69,8 @@ def plain_file(
     names = data.reader.schema_arrow.names
     if outputs.keys() != set(request.needed) or len(set(names)) < len(names):
         return None
+    if not all(_is_known(f.type) for f in data.reader.schema_arrow):
+        return None  # who opens the file meets all of its columns
     found = maker.own_names(data)
     simple = {name: label for name, c in outputs.items() if (label := _simple(c)) is not None}
     own = {name: found.get(label) for name, label in simple.items()}
@@ -93,6 +95,20 @@ def _constant(rows: FileRows, column: OutputColumn) -> pa.Scalar:
     assert isinstance(column.value, FileConstant)
     found = rows.constants.get(column.value.name)
     return pa.scalar(None, to_arrow(column.type)) if found is None else found
+
+
+def _is_known(kind: pa.DataType) -> bool:
+    """Whether all who know Arrow's types know this one, of a column that may be asked for or not."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return all(_is_known(kind.field(n).type) for n in range(kind.num_fields))
+    if pa.types.is_timestamp(kind):
+        return kind.tz in (None, "UTC")
+    return any(
+        is_one(kind)
+        for is_one in (pa.types.is_boolean, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64,
+                       pa.types.is_date32, pa.types.is_decimal128, pa.types.is_string, pa.types.is_large_string,
+                       pa.types.is_string_view, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)
+    )  # fmt: skip
 
 
 def _holds(data: DataFile, own: str, wanted: DataType) -> bool:

@@ -269,6 +269,33 @@ def test_what_polars_cannot_decode_is_read_by_us_or_told(
             assert at > 0 and "ecod" in str(error)
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us", "Z"), pa.timestamp("us", "Mars/Olympus"), pa.list_view(pa.int64())], ids=str
+)
+def test_columns_of_types_that_polars_does_not_know_are_not_its_to_meet(tmp_path: Path, kind: pa.DataType) -> None:
+    """Be they asked for or not: it panics."""
+    url = str(tmp_path / "t")
+    element = "array<bigint>" if pa.types.is_list_view(kind) else "timestamp"
+    values = (
+        pa.array([[1]], pa.list_(pa.int64())) if element != "timestamp" else pa.array([1], pa.timestamp("us", "UTC"))
+    )
+    alluvium.write(pa.table({"id": [1], "beside": values}), url)
+    (path,) = Path(url).rglob("*.parquet")
+    beside = pa.array([[1]], kind) if element != "timestamp" else pa.array([1], kind)
+    pq.write_table(pa.table({"id": [1], "beside": beside}), path)
+    assert pq.read_schema(path).field("beside").type == kind
+    assert alluvium.open(url).to_polars().select("id").collect()["id"].to_list() == [1]
+    assert alluvium.open(url).to_polars().filter(c.id == 1).select("id").collect().height == 1
+
+
+def test_a_column_without_a_name(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    alluvium.write(pa.table({"": [1, 2], "a": [3, 4]}), url)
+    rows = alluvium.open(url).to_polars()
+    assert rows.collect().to_dict(as_series=False) == {"": [1, 2], "a": [3, 4]}
+    assert rows.filter(c.a > 3).collect().rows() == [(2, 4)]
+
+
 def test_text_that_is_none_is_no_text_of_polars(tmp_path: Path) -> None:
     url = str(tmp_path / "t")
     alluvium.write(pa.table({"s": ["ab"]}), url)

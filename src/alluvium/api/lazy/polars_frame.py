@@ -31,15 +31,17 @@ def _empty(rows: LazyRows) -> pl.DataFrame:
     return _frame(rows.schema.empty_table())
 
 
-def _frame(data: object) -> pl.DataFrame:
+def _frame(data: pa.Table | pa.RecordBatch) -> pl.DataFrame:
     found = pl.from_arrow(data)
     assert isinstance(found, pl.DataFrame)
+    # It calls columns without a name by their place.
+    found.columns = data.schema.names
     return found
 
 
 def _columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Some columns; `select` would take a name such as `^.*$` for a pattern."""
-    return pl.DataFrame([frame.get_column(name) for name in names])
+    return pl.DataFrame({name: frame.get_column(name) for name in names})
 
 
 def _frames(
@@ -147,8 +149,8 @@ def _query(files: Sequence[PlainFile], empty: pl.DataFrame) -> pl.LazyFrame | No
 
 
 def _is_pattern(name: str) -> bool:
-    """Whether `pl.col` takes a name for one of several columns."""
-    return name == "*" or (name.startswith("^") and name.endswith("$"))
+    """Whether `pl.col` takes a name for one of several columns, or for none."""
+    return name in ("", "*") or (name.startswith("^") and name.endswith("$"))
 
 
 def _neighbours(files: Sequence[PlainFile]) -> Iterator[list[PlainFile]]:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import alluvium
 from alluvium.api.delta.alter import Alteration
 from alluvium.api.delta.maintenance import clone_table, convert_table, generate_manifests, vacuum_table
+from alluvium.api.delta.portable.arguments import text_argument, values_argument
 from alluvium.api.delta.portable.description import DescriptionVerbs
 from alluvium.api.delta.portable.merge_builder import MergeBuilder, source_of
 from alluvium.api.delta.portable.needs_spark import SparkVerbs
@@ -103,7 +104,7 @@ class PortableDeltaTable(DescriptionVerbs, SparkVerbs):
             UnsupportedFeature: Only Spark evaluates it, or the table needs a writer that we are not.
             CommitConflict: Another writer touched what was read, and repeating was of no avail.
         """
-        return delete_here(self._snapshot(), _text(condition, "condition"), self._asked(dry_run, retry))
+        return delete_here(self._snapshot(), text_argument(condition, "condition"), self._asked(dry_run, retry))
 
     def update(
         self,
@@ -127,8 +128,8 @@ class PortableDeltaTable(DescriptionVerbs, SparkVerbs):
         """
         if isinstance(condition, Mapping) and set is None:
             condition, set = None, condition
-        values = _texts(set, "set")
-        return update_here(self._snapshot(), _text(condition, "condition"), values, self._asked(dry_run, retry))
+        values = values_argument(set, "set")
+        return update_here(self._snapshot(), text_argument(condition, "condition"), values, self._asked(dry_run, retry))
 
     def merge(self, source: object, condition: str, source_alias: str = "s") -> MergeBuilder:
         """Merges rows into the table: the beginning of a builder, which `execute()` carries out.
@@ -351,28 +352,8 @@ def _engine() -> str:
     return f"Alluvium/{alluvium.__version__}"
 
 
-def _text(given: object, what: str) -> str | None:
-    if given is None or isinstance(given, str):
-        return given
-    raise InvalidRequest(
-        f"{what} must be SQL text, not {type(given).__name__}",
-        code="wrong-type",
-        hint="columns of PySpark need a session: DeltaTable.forPath(spark, path)",
-    )
-
-
 def _needed(given: object) -> str:
-    text = _text(given, "condition")
+    text = text_argument(given, "condition")
     if text is None:
         raise InvalidRequest("a merge needs a condition", code="wrong-type", hint='"t.id = s.id"')
     return text
-
-
-def _texts(given: object, what: str) -> dict[str, str]:
-    if not isinstance(given, Mapping) or not all(isinstance(each, str) for pair in given.items() for each in pair):
-        raise InvalidRequest(
-            f"{what} must map columns to SQL text, not be {given!r}",
-            code="wrong-type",
-            hint='{"n": "n + 1", "name": "\'x\'"}',
-        )
-    return dict(given)

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
+from alluvium.api.delta.portable.arguments import text_argument, values_argument
 from alluvium.commands.rows_here.merge import ClauseText
 from alluvium.commands.rows_here.verbs import Asked, MergeText, merge_here
 from alluvium.delta.view.snapshot import Snapshot
@@ -41,7 +42,7 @@ class MergeBuilder:
     """A merge in the making, with the names and arguments of `delta.tables.DeltaMergeBuilder`.
 
     Clauses apply in order, the first whose condition holds. Methods return a new builder; nothing happens before
-    `execute`.
+    `execute`. What they take is checked at once: SQL as text, and columns with their values (`"wrong-type"`).
     """
 
     _open: Callable[[], Snapshot]
@@ -54,7 +55,8 @@ class MergeBuilder:
 
     def whenMatchedUpdate(self, condition: str | None = None, set: Mapping[str, str] | None = None) -> MergeBuilder:
         """Sets columns of the table's rows that have a match (for which the condition holds)."""
-        return self._with(When.MATCHED, Action.UPDATE, condition, dict(set or {}))
+        given = values_argument(set, "'set' in whenMatchedUpdate")
+        return self._with(When.MATCHED, Action.UPDATE, condition, given)
 
     def whenMatchedUpdateAll(self, condition: str | None = None) -> MergeBuilder:
         """Sets all columns from the source's columns of the same names, without regard to case."""
@@ -68,7 +70,8 @@ class MergeBuilder:
         self, condition: str | None = None, values: Mapping[str, str] | None = None
     ) -> MergeBuilder:
         """Inserts rows of the source that have no match; columns that are not given have their default, or are null."""
-        return self._with(When.NOT_MATCHED, Action.INSERT, condition, dict(values or {}))
+        given = values_argument(values, "'values' in whenNotMatchedInsert")
+        return self._with(When.NOT_MATCHED, Action.INSERT, condition, given)
 
     def whenNotMatchedInsertAll(self, condition: str | None = None) -> MergeBuilder:
         """Inserts rows of the source, columns by name."""
@@ -78,7 +81,8 @@ class MergeBuilder:
         self, condition: str | None = None, set: Mapping[str, str] | None = None
     ) -> MergeBuilder:
         """Sets columns of the table's rows that have no match."""
-        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, condition, dict(set or {}))
+        given = values_argument(set, "'set' in whenNotMatchedBySourceUpdate")
+        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, condition, given)
 
     def whenNotMatchedBySourceDelete(self, condition: str | None = None) -> MergeBuilder:
         """Deletes the table's rows that have no match."""
@@ -115,7 +119,8 @@ class MergeBuilder:
     def _with(
         self, when: When, action: Action, condition: str | None, values: Mapping[str, str] | None
     ) -> MergeBuilder:
+        text = text_argument(condition, "condition")
         if action is Action.UPDATE and values is not None and not values:
             # As in delta-spark, an update of no columns is no clause.
             return self
-        return replace(self, _clauses=(*self._clauses, ClauseText(when, action, condition, values)))
+        return replace(self, _clauses=(*self._clauses, ClauseText(when, action, text, values)))

@@ -29,7 +29,7 @@ _SPELLINGS: Mapping[DataType, str] = {t.STRING: "", t.INTEGER: "", t.LONG: "", t
 def folders_above(addresses: pa.Array, files: pa.Table, constants: Struct) -> pa.Array | None:
     """In which folder the partition folders of each file begin; None if not just these tell all of its constants.
 
-    A folder without `=` may stand between them and the file, as Paimon's buckets do.
+    A folder without `=` may stand between them and the file, as those of buckets do.
 
     Args:
         addresses: The files' addresses, not escaped, one a row of `files`.

@@ -1,0 +1,37 @@
+"""Arguments of the row verbs without a session: SQL as text, and columns with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from alluvium.errors import InvalidRequest
+
+
+def text_argument(given: object, what: str) -> str | None:
+    """A condition, where there is one.
+
+    Raises:
+        InvalidRequest: It is no text (`"wrong-type"`).
+    """
+    if given is None or isinstance(given, str):
+        return given
+    raise InvalidRequest(
+        f"{what} must be SQL text, not {type(given).__name__}",
+        code="wrong-type",
+        hint="columns of PySpark need a session: DeltaTable.forPath(spark, path)",
+    )
+
+
+def values_argument(given: object, what: str) -> dict[str, str]:
+    """Columns and their values.
+
+    Raises:
+        InvalidRequest: There are none, or they are no texts (`"wrong-type"`).
+    """
+    if not isinstance(given, Mapping) or not all(isinstance(each, str) for pair in given.items() for each in pair):
+        raise InvalidRequest(
+            f"{what} must map columns to SQL text, not be {given!r}",
+            code="wrong-type",
+            hint='{"n": "n + 1", "name": "\'x\'"}',
+        )
+    return dict(given)
