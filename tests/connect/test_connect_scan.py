@@ -125,6 +125,21 @@ def test_files_are_looked_up_without_a_job_where_relations_of_few_do(
     assert (listing_jobs() > before) == is_looked_up_by_jobs
 
 
+def test_the_sessions_measure_of_few_files_counts(connect, write_table, monkeypatch):
+    url = write_table([f"{n}.parquet" for n in range(100)], numbered(100))
+    key = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+    for said, relations in (("100", 1), ("32", 4), ("10", 1)):
+        monkeypatch.delitem(lane._FEW, connect, raising=False)
+        connect.conf.set(key, said)
+        try:
+            df = alluvium.read(connect, url)
+            assert df._explain_string(extended=False).count("FileScan") == relations
+            assert values(df) == list(range(200))
+        finally:
+            connect.conf.unset(key)
+            lane._FEW.pop(connect, None)
+
+
 def listing_jobs() -> int:
     """How many jobs of the server have listed files so far."""
     context = SparkContext._active_spark_context

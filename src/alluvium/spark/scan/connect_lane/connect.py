@@ -46,8 +46,7 @@ from alluvium.spark.scan.rows import FileGroups, group_files
 from alluvium.spark.scan.select import select_columns
 from alluvium.storage.paths import split_url
 
-#: `spark.sql.sources.parallelPartitionDiscovery.threshold`, as it is unless somebody has set it.
-_LISTED_BY_DRIVER = 32
+_LISTED_BY_DRIVER = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _READ_BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 #: `SparkHadoopUtil.isGlobPath`; options of a reader arrive in lower case, so that `__globPaths__` cannot turn it off.
 _GLOB = r"([{}\[\]*?\\])"
@@ -57,6 +56,8 @@ _HIDDEN = r"/(?:\.[^/]*|_[^/=]*|[^/]*\._COPYING_)$"
 _NONE = Struct(())
 #: By session, where the server has found a file.
 _REACHED: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
+#: By session, how many files of a relation the server looks up without a job.
+_FEW: WeakKeyDictionary[SparkSession, int] = WeakKeyDictionary()
 
 
 def read_plan(spark: SparkSession, plan: ScanPlan) -> DataFrame:
@@ -154,18 +155,18 @@ def _frames(reader: _Reader, files: pa.Table, constants: Struct, hidden: str | N
     data = reader.data
     groups = group_files(files, constants)
     if hidden is None and is_few(groups, constants):
-        for row, some in _pieces(_runs(groups)):
+        for row, some in _pieces(reader.spark, _runs(groups)):
             relation = reader.relation(some)
             yield with_literal_constants(relation, groups.constants.slice(row, 1), constants)
         return
     addresses = address(reader.root, files["path"])
     above = None if hidden is not None else folders_above(addresses, files, constants)
     if above is not None and len(bases := pc.unique(above)) <= MAX_RELATIONS:
-        for base, some in _pieces([files.filter(pc.equal(above, base)) for base in bases]):
+        for base, some in _pieces(reader.spark, [files.filter(pc.equal(above, base)) for base in bases]):
             relation = reader.relation(some, constants, bases[base].as_py())
             yield with_folder_constants(relation, data, constants)
     elif hidden is None and is_looked_up(addresses, files, constants):
-        for _, some in _pieces([files]):
+        for _, some in _pieces(reader.spark, [files]):
             some_addresses = address(reader.root, some["path"])
             yield with_looked_up_constants(reader.relation(some), data, some_addresses, some, constants)
     else:
@@ -177,15 +178,19 @@ def _runs(groups: FileGroups) -> list[pa.Table]:
     return [groups.files.slice(start, end - start) for start, end in zip(groups.starts, groups.ends, strict=True)]
 
 
-def _pieces(groups: Sequence[pa.Table]) -> Iterator[tuple[int, pa.Table]]:
+def _pieces(spark: SparkSession, groups: Sequence[pa.Table]) -> Iterator[tuple[int, pa.Table]]:
     """The files of each relation, and which group they are of.
 
-    The server looks up more than 32 files of a relation by a job, a task a file, each time it analyses the plan: half
-    a second for 100 small ones, which a few relations of few files need not wait for. Not split where too many.
+    The server looks up more than so many files of a relation, 32 unless somebody has set it, by a job with a task a
+    file, each time it analyses the plan: half a second for 100 small ones, which a few relations of few files need not
+    wait for. Not split where too many.
     """
-    is_split = sum(-(-group.num_rows // _LISTED_BY_DRIVER) for group in groups) <= MAX_RELATIONS
+    if spark not in _FEW:
+        _FEW[spark] = max(1, int(str(spark.conf.get(_LISTED_BY_DRIVER))))
+    few = _FEW[spark]
+    is_split = sum(-(-group.num_rows // few) for group in groups) <= MAX_RELATIONS
     for number, group in enumerate(groups):
-        step = _LISTED_BY_DRIVER if is_split else group.num_rows
+        step = few if is_split else group.num_rows
         for first in range(0, group.num_rows, step):
             yield number, group.slice(first, step)
 
