@@ -161,8 +161,16 @@ def test_a_file_that_is_listed_twice(connect, write_table, tmp_path: Path):
     assert rows == sorted((n, str(n // 2)) for n in (*range(20), 0, 1))
 
 
-def test_paimon(connect, tmp_path: Path):
-    url = str(tmp_path / "t")
-    rows = connect.range(40).selectExpr("id x", "concat('a b/', id % 12) p", "date_from_unix_date(7) d")
-    alluvium.write(rows, url, format="paimon", partition_by=("p", "d"))
-    assert rows_of(alluvium.read(connect, url)) == {(n, f"a b/{n % 12}", date(1970, 1, 8)) for n in range(40)}
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+def test_paimon(connect, tmp_path: Path, file_format: str):
+    """Its folders tell a date by its number, as a rule, and no more than texts by themselves."""
+    wanted = {(n, f"a b/{n % 12}", n % 3, date(1970, 1, 8)) for n in range(40)}
+    rows = connect.range(40).selectExpr(
+        "id x", "concat('a b/', id % 12) p", "int(id % 3) i", "date_from_unix_date(7) d"
+    )
+    for number, parts in enumerate((("p", "i"), ("p", "d"))):
+        url = str(tmp_path / str(number))
+        alluvium.write(rows, url, format="paimon", partition_by=parts, **{"file.format": file_format})
+        df = alluvium.read(connect, url)
+        assert is_by_folders(df) == ("d" not in parts)
+        assert rows_of(df) == wanted

@@ -17,8 +17,8 @@ from alluvium.portable.plain_file import PlainFile
 _BATCH_SIZE = 65_536
 #: Files that Polars reads in one go: few at first, as a query may want no more than some rows; then many.
 _AT_ONCE = (1, 4, 16, 64)
-#: Versions before 1.34 collect all rows of a query before they give out one, and 1.34 ends a query that failed as if it
-#: were done: the rows before it would be all. Of those in between nobody has looked at every one.
+#: Versions before 1.34 collect all rows of a query before they give out one. Some of those behind it (1.34 to 1.36) end
+#: a query that failed as if it were done, so that the rows before it would be all.
 _STREAMS = tuple(map(int, pl.__version__.split(".")[:2])) >= (1, 44)
 
 
