@@ -148,7 +148,7 @@ def test_an_insert_of_no_columns_makes_rows(url: str, properties: dict[str, str]
     assert rows(url) == [{"id": 1, "v": "x"}, *[{"id": None, "v": None}] * 2]
     numbered = made(f"{url}/numbered", "id bigint", {"id": {START: 1, STEP: 1, ALLOW_EXPLICIT_INSERT: False}})
     for _ in range(2):
-        table_of(numbered).merge(source, "t.id = -s.id").whenNotMatchedInsert().execute()
+        table_of(numbered).merge(source, "t.id = -s.id").whenNotMatchedInsert(values={}).execute()
     assert [row["id"] for row in rows(numbered)] == [1, 2, 3, 4, 5, 6]
 
 
