@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import logging
+import weakref
+from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.spark.sessions.session import is_connect
 
 log = logging.getLogger("alluvium")
+
+#: By session of Connect, which of the rows that its server keeps nobody has any more.
+_GONE: weakref.WeakKeyDictionary[SparkSession, deque[tuple[Any, str]]] = weakref.WeakKeyDictionary()
 
 
 def keep_rows(rows: DataFrame) -> DataFrame:
@@ -23,13 +29,39 @@ def keep_rows(rows: DataFrame) -> DataFrame:
     Raises:
         PySparkException: A part of the query had to run for its plan, and failed.
     """
-    return rows.localCheckpoint(eager=False)
+    if not is_connect(rows.sparkSession):
+        return rows.localCheckpoint(eager=False)
+    forget_gone(rows.sparkSession)
+    return _watched(rows.localCheckpoint(eager=False))
+
+
+def _watched(kept: DataFrame) -> DataFrame:
+    """Has the server told when nobody has the rows any more, but not by whoever finds that out.
+
+    PySpark tells it by a call from `__del__`, which the garbage collector runs wherever it is due: in a thread that
+    gRPC is just starting for another call, it waits for that call's lock, and the call for the thread, for ever.
+    """
+    relation: Any = kept._plan
+    relation._spark_session = None
+    gone = _GONE.setdefault(kept.sparkSession, deque())
+    weakref.finalize(relation, gone.append, (type(relation), relation._relation_id)).atexit = False
+    return kept
+
+
+def forget_gone(spark: SparkSession) -> None:
+    """Has the server forget the rows that nobody has any more; it forgets all with the session."""
+    gone = _GONE.get(spark, deque())
+    while gone:
+        kind, number = gone.popleft()
+        # It ends where it begins, and tells the server so.
+        kind(number, spark)
 
 
 def release_rows(rows: DataFrame) -> None:
     """Frees what `keep_rows` has kept; rows that come from it count as lost."""
     if is_connect(rows.sparkSession):
-        # The client tells the server when it has forgotten the frame.
+        # Those of this frame when it is gone.
+        forget_gone(rows.sparkSession)
         return
     _free(lambda: rows._jdf.queryExecution().analyzed().rdd().unpersist(False))
 
@@ -46,6 +78,7 @@ def persist_rows(rows: DataFrame) -> DataFrame:
 def unpersist_rows(rows: DataFrame) -> None:
     """Frees what `persist_rows` has kept."""
     if is_connect(rows.sparkSession):
+        forget_gone(rows.sparkSession)
         return
     _free(rows.unpersist)
 
