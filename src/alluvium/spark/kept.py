@@ -6,6 +6,7 @@ import logging
 import weakref
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from pyspark import StorageLevel
@@ -51,10 +52,12 @@ def _watched(kept: DataFrame) -> DataFrame:
 def forget_gone(spark: SparkSession) -> None:
     """Has the server forget the rows that nobody has any more; it forgets all with the session."""
     gone = _GONE.get(spark, deque())
-    while gone:
-        kind, number = gone.popleft()
-        # It ends where it begins, and tells the server so.
-        kind(number, spark)
+    # Other threads may take of them, too.
+    with suppress(IndexError):
+        while True:
+            kind, number = gone.popleft()
+            # It ends where it begins, and tells the server so.
+            kind(number, spark)
 
 
 def release_rows(rows: DataFrame) -> None:
