@@ -101,16 +101,6 @@ def test_theta_counts_what_both_have_once(count: int) -> None:
     assert united.get_estimate() == pytest.approx(count * 2, rel=0.05)
 
 
-def test_a_hash_table_may_hold_what_theta_leaves_out() -> None:
-    """Only hashes below theta are of the sketch: it has sunk since the others came."""
-    table, compact = theta_table(range(20_000)), theta(range(20_000))
-    slots = list(struct.unpack("<8192q", table[24:]))
-    slots[-2:] = [compact.theta64, compact.theta64 + 1]
-    image = table[:24] + struct.pack("<8192q", *slots)
-    empty = theta(range(0)).serialize()
-    assert unite_theta(image, empty) == unite_theta(compact.serialize(), empty)
-
-
 def test_theta_keeps_the_smaller_theta() -> None:
     many, few = theta(range(50_000)), theta(range(50_000, 50_010))
     united = datasketches.compact_theta_sketch.deserialize(unite_theta(many.serialize(), few.serialize()))

@@ -119,7 +119,7 @@ def test_the_number_of_a_column():
     assert field_id(stored("a", pa.int64(), -1)) is None
 
 
-class Marked(pa.ExtensionType):  # type: ignore[misc]
+class Marked(pa.ExtensionType):
     """A type of somebody's own, as files that Arrow wrote may have."""
 
     def __init__(self) -> None:
