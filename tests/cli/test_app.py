@@ -289,6 +289,17 @@ def test_no_spark_is_loaded(table: Path):
     assert out.splitlines()[-1] == "[]"
 
 
+def test_pyarrow_is_loaded_before_what_slows_the_making_of_types(table: Path):
+    code = (
+        f"import sys; from alluvium.cli.start import main; sys.argv = ['alluvium', 'show', {str(table)!r}]\ntry: main()\n"
+        # Modules stand in the order in which they were loaded.
+        "except SystemExit: print([n for n in sys.modules if n in ('pyarrow', 'typing_extensions')])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    order = out.splitlines()[-1]
+    assert order.index("'pyarrow'") < order.index("'typing_extensions'")
+
+
 def loaded(code: str) -> set[str]:
     """The packages that a new interpreter has loaded after the code, the standard library's left out."""
     told = f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"

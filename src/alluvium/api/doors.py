@@ -15,11 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import pyarrow as pa
 
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
-from alluvium.plan.changes import Committed
-from alluvium.plan.ports import ScanSource
-from alluvium.plan.retry import RetryPolicy
-from alluvium.schema.types import Struct
-from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,6 +23,11 @@ if TYPE_CHECKING:
     from alluvium.api.delta.table import Table
     from alluvium.api.explanation import Explanation
     from alluvium.api.paimon.paimon_view import PaimonView
+    from alluvium.plan.changes import Committed
+    from alluvium.plan.ports import ScanSource
+    from alluvium.plan.retry import RetryPolicy
+    from alluvium.schema.types import Struct
+    from alluvium.storage.store import Store
 
 
 @dataclass(frozen=True, slots=True)
