@@ -91,7 +91,10 @@ def verbs(
         return None
 
     def fill(request: Mapping[str, Any]) -> object:
-        write(spark.read.parquet(request["source"]).selectExpr(*request["columns"]), request["path"], "append")
+        rows = spark.read.parquet(request["source"]).selectExpr(*request["columns"])
+        for condition in request["where"]:
+            rows = rows.where(condition)
+        write(rows, request["path"], "append")
         return None
 
     def append(request: Mapping[str, Any]) -> object:
