@@ -40,7 +40,7 @@ for version in $versions; do
     *) python="$version"; cp requirements/dev.txt "$requirements" ;;
   esac
   if ! found=$(find_python "$python"); then
-    printf '%s: no Python %s on this machine\n' "$version" "$python"
+    printf '%s: no Python %s on this machine (scripts/newer_python.sh %s brings it)\n' "$version" "$python" "$python"
     rm -f "$requirements"
     continue
   fi
