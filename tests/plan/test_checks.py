@@ -32,6 +32,8 @@ def of(declared: str, data_type: DataType = t.STRING, name: str = "x") -> Field:
          "(`x` is null or ((`x`.`a` is null or length(`x`.`a`) <= 1) and (`x`.`b``c` is null or length(`x`.`b``c`) <= 2)))"),
         (of("struct<a:string,n:bigint>", ROW), None),
         (of("array<varchar(2)>", Array(t.STRING)), "(`x` is null or forall(`x`, e0 -> (e0 is null or length(e0) <= 2)))"),
+        (of("array<array<varchar(2)>>", Array(Array(t.STRING))),
+         "(`x` is null or forall(`x`, e0 -> (e0 is null or forall(e0, e1 -> (e1 is null or length(e1) <= 2)))))"),
         (of("array<bigint>", Array(t.LONG)), None), (of("map<string,int>", Map(t.STRING, t.INTEGER)), None),
         (of("map<char(1),int>", Map(t.STRING, t.INTEGER)),
          "(`x` is null or (forall(map_keys(`x`), e0 -> (e0 is null or length(e0) <= 1))))"),

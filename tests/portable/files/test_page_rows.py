@@ -32,10 +32,12 @@ class Counted(io.BytesIO):
     """A file that counts what is read of it."""
 
     read_bytes = 0
+    reads = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
         data = super().read(size)
         self.read_bytes += len(data)
+        self.reads += 1
         return data
 
 
@@ -99,6 +101,22 @@ def test_only_the_pages_of_the_rows_are_read(tmp_path: Path) -> None:
     assert found["id"].to_pylist() == [777]
     # The footer again, the indexes, and two pages.
     assert source.read_bytes - before < len(data) / 10
+
+
+def test_pages_that_lie_close_are_read_by_one_request(tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "f", write_page_index=True, row_group_size=ROWS, **WRITE)
+    source = Counted((tmp_path / "f").read_bytes())
+    pages, _ = opened(pa.PythonFile(source, mode="r"))
+    assert pages.rows(0, ["id"], POSITIONS[1:2]) is not None
+    one, counts = source.reads, []
+    for positions in (np.array([777]), np.array([777, 3_000]), np.array([777, 150_777])):
+        found = pages.rows(0, ["id"], positions)
+        assert found is not None
+        assert found["id"].to_pylist() == positions.tolist()
+        counts.append(source.reads - one)
+        one = source.reads
+    close, neighbours, far = counts
+    assert close == neighbours < far
 
 
 def test_far_files_without_an_index_are_read_as_a_whole(tmp_path: Path) -> None:

@@ -70,6 +70,8 @@ def test_the_note_never_goes_back(tmp_path: Path) -> None:
     assert read_last_vacuum(store) is None
     write_last_vacuum(store, -1)
     assert read_last_vacuum(store) is None
+    write_last_vacuum(store, 0)
+    assert read_last_vacuum(store) == 0
     write_last_vacuum(store, 7)
     assert store.get(LAST_VACUUM_PATH) == b'{"latestCommitVersionOutsideOfRetentionWindow":7}\n'
     write_last_vacuum(store, 3)

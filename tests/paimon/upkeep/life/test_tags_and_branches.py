@@ -42,6 +42,19 @@ def test_a_tag_says_what_java_reads(table: PaimonTable, tmp_path: Path) -> None:
     assert table.expire_tags(dt.datetime.now(dt.timezone.utc) + dt.timedelta(days=1)) == ["a", "b"]
 
 
+def test_a_tag_whose_time_is_over_expires(table: PaimonTable, tmp_path: Path) -> None:
+    for name, retained in (("long", "3 d"), ("over", "36 h"), ("always", None)):
+        table.create_tag(name, time_retained=retained)
+        path = tmp_path / f"t/tag/tag-{name}"
+        said = json.loads(path.read_bytes())
+        if retained is not None:
+            made = dt.datetime.now() - dt.timedelta(days=2)
+            said["tagCreateTime"] = [made.year, made.month, made.day, made.hour, made.minute, made.second, 0]
+            path.write_text(json.dumps(said))
+    assert table.expire_tags() == ["over"]
+    assert sorted(path.name for path in (tmp_path / "t/tag").iterdir()) == ["tag-always", "tag-long"]
+
+
 def test_a_tag_of_the_first_snapshot_since_a_time(table: PaimonTable, tmp_path: Path) -> None:
     times = {}
     for number in (1, 2, 3):

@@ -169,7 +169,8 @@ def read_last_vacuum(store: Store) -> int | None:
 
 def write_last_vacuum(store: Store, version: int) -> None:
     """Says how far VACUUM has come, unless that is known to be further."""
-    if version > (read_last_vacuum(store) or -1):
+    known = read_last_vacuum(store)
+    if version > (-1 if known is None else known):
         store.put(LAST_VACUUM_PATH, msgspec.json.encode(_LastVacuum(version)) + b"\n")
 
 
