@@ -83,6 +83,18 @@ def test_types_that_are_called_by_their_names(kind: Any, value: Any) -> None:
     assert (columns["a"].to_pylist(), columns["b"].to_pylist()) == ([{"x": 1}], [value])
 
 
+def test_names_alike_in_two_namespaces_are_two_types() -> None:
+    other = {"type": "record", "name": "point", "namespace": "m", "fields": [{"name": "y", "type": "int"}]}
+    kinds = {"a": POINT, "b": other, "c": "n.point", "d": "m.point"}
+    fields = [{"name": name, "type": kind} for name, kind in kinds.items()]
+    schema = {"type": "record", "name": "row", "namespace": "top", "fields": fields}
+    row = {"a": {"x": 1}, "b": {"y": 2}, "c": {"x": 3}, "d": {"y": 4}}
+    # fastavro's header would have the whole names alone.
+    file = open_avro("f.avro", pa.BufferReader(format_avro(schema, [row])))
+    ((_, columns),) = file.batches(file.names(list(kinds)), 9)
+    assert {name: column.to_pylist() for name, column in columns.items()} == {k: [v] for k, v in row.items()}
+
+
 @pytest.mark.parametrize("schema", ["string", {"type": "array", "items": "int"}])
 def test_values_that_are_no_rows(schema: Any) -> None:
     with pytest.raises(CorruptTable) as raised:
