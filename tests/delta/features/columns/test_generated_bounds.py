@@ -181,6 +181,8 @@ def test_parts_that_are_missing() -> None:
         assert bounds(derived(parts), "tn") is None
     # A null among them leaves nothing.
     assert bounds(derived([year, (t.INTEGER, "month(tn)", [None])]), "tn") == [(None, None)]
+    # A column of texts is none that Spark generates from a month.
+    assert bounds(derived([year, (t.STRING, "month(tn)", ["2"]), day]), "tn") == [(None, None)]
     found = derived([year, (t.INTEGER, "month(tn)", [None])]).null_count(("tn",))
     assert found is not None and found.to_pylist() == [0]
 

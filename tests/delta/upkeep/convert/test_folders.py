@@ -57,6 +57,7 @@ def test_columns_are_named_by_the_first_file() -> None:
         (["=1/a"], None, "partition-folders", "=1/a"), (["p=1/q=/a"], None, "partition-folders", "p=1/q=/a"),
         (["q=1/p=1/a"], ["p", "q"], "partition-folders", "q=1/p=1/a"),
         (["a", "x/_delta_log/00000000000000000000.json"], None, "table-inside", "x"),
+        (["a", "_delta_log/x/_delta_log/00000000000000000000.json"], None, "table-inside", "_delta_log/x"),
         (["a", "_delta_log/00000000000000000009.checkpoint.parquet"], None, "table-inside", None),
         # Tables of other formats: not all of the files that lie there are their rows.
         (["p=1/a", ".hoodie/hoodie.properties"], ["p"], "not-convertible", None),

@@ -204,7 +204,9 @@ def _instant_origin(column: tree.Column, partition: str, length: dt.timedelta) -
 
 def _clock_origin(path: Path, column_type: DataType, partitions: tuple[str, ...]) -> Origin:
     def bounds(values: tuple[object, ...]) -> _Bounds:
-        return _span(column_type, [value for value in values if isinstance(value, int)])
+        numbers = [value for value in values if isinstance(value, int)]
+        # A column of texts may hold anything: without its month a day is of any.
+        return _span(column_type, numbers) if len(numbers) == len(values) else None
 
     return Origin(path, column_type, partitions, bounds)
 
@@ -234,7 +236,7 @@ def _numbers(text: str) -> list[int] | None:
 
 def _span(column_type: DataType, numbers: list[int]) -> _Bounds:
     """Bounds from a year, and perhaps month, day, hour, minute, second."""
-    if not numbers or not 1 <= numbers[0] <= 9998:
+    if not 1 <= numbers[0] <= 9998:
         return None
     year, month, day, hour, minute, second = [*numbers, *(1, 1, 0, 0, 0)[len(numbers) - 1 :]]
     start = dt.datetime(year, month, day, hour, minute, second)
