@@ -80,11 +80,17 @@ class HandWritten:
         level: int = 0,
         bucket: int = 0,
         overwrites: bool = False,
+        counts_deletes: bool = True,
     ) -> int:
-        """A snapshot that adds one file of rows (sorted by key), and removes all others if it overwrites; its id."""
+        """A snapshot that adds one file of rows (sorted by key), and removes all others if it overwrites; its id.
+
+        One that does not count the rows that take others back is as pypaimon's, by `rowkind.field`.
+        """
         self._id += 1
         new = self._data_file(list(rows), list(kinds or ["+I"] * len(rows)), bucket)
         new["_FILE"]["_LEVEL"] = level
+        if not counts_deletes:
+            new["_FILE"]["_DELETE_ROW_COUNT"] = 0
         removed = [{**entry, "_KIND": 1} for entry in self._entries] if overwrites else []
         base, delta = f"manifest-list-{self._id}-0", f"manifest-list-{self._id}-1"
         self._list(base, self._entries, f"manifest-{self._id}-0")

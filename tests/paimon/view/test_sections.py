@@ -64,6 +64,34 @@ def test_sections_are_numbered_before_files_are_skipped(tmp_path: Path) -> None:
     assert behind.numbers["section"].to_pylist() == [7, 8, 7, 8, -1]
 
 
+@pytest.mark.parametrize("told", [True, False])
+def test_rows_that_take_back_and_are_not_counted(told: bool, tmp_path: Path) -> None:
+    """pypaimon says 0 of each file, whatever kinds `rowkind.field` gives its rows; a file alone is merged, too."""
+    schema = pa.schema([*KV, ("op", pa.string())])
+    table = HandWritten(tmp_path / "t", schema, ["k"], **{"rowkind.field": "op"} if told else {})
+    table.commit([{"k": 1, "op": "+I"}, {"k": 3, "op": "+I"}], level=5)
+    table.commit([{"k": 9, "op": "-D"}], ["-D"], counts_deletes=not told)
+    table.commit([{"k": 3, "op": "-D"}], ["-D"], counts_deletes=not told)
+    snapshot = load_snapshot(open_store(str(tmp_path / "t")))
+    sections = select_files(snapshot, None).sections
+    assert sections is not None
+    assert (sections.numbers["section"].to_pylist(), sections.has_retracts) == ([0, 1, 0], True)
+    opened = alluvium.open(str(tmp_path / "t"))
+    assert opened.to_arrow()["k"].to_pylist() == [1]
+    assert opened.to_arrow(where="k = 9").num_rows == 0
+
+
+def test_a_count_is_believed_above_level_0_and_where_no_column_tells_kinds(tmp_path: Path) -> None:
+    schema = pa.schema([*KV, ("op", pa.string())])
+    table = HandWritten(tmp_path / "t", schema, ["k"], **{"rowkind.field": "op"})
+    table.commit([{"k": 1, "op": "+I"}], level=5)
+    table.commit([{"k": 2, "op": "+I"}])
+    snapshot = load_snapshot(open_store(str(tmp_path / "t")))
+    assert select_files(snapshot, None).sections.numbers["section"].to_pylist() == [-1, 1]
+    plain = written(tmp_path / "p", [1], [2])
+    assert select_files(plain, None).sections.numbers["section"].to_pylist() == [-1, -1]
+
+
 @pytest.mark.parametrize(
     ("sequences", "ties"),
     [([0, 2, 4], False), ([0, 1, 4], True), ([0, 0, 0], True), ([4, 2, 0], False), ([0, 2, 3], True)],

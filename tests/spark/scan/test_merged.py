@@ -13,6 +13,7 @@ from paimon_tables import HandWritten
 from pyspark.sql import SparkSession
 
 import alluvium
+from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.view.source import PaimonSource
 from alluvium.spark.scan.merged import unmergeable
@@ -159,6 +160,22 @@ def test_only_columns_asked_are_read(spark: SparkSession, tmp_path: Path) -> Non
     assert "ReadSchema: struct<k:bigint,_SEQUENCE_NUMBER" not in plan
     assert "`s`" not in plan.split("ReadSchema")[1]
     assert "s:string" not in plan
+
+
+def test_rows_that_take_back_and_are_not_counted(spark: SparkSession, tmp_path: Path) -> None:
+    """As pypaimon writes them, by `rowkind.field`: read, and compacted."""
+    schema = pa.schema([pa.field("k", pa.int64(), False), ("v", pa.int64()), ("op", pa.string())])
+    table = HandWritten(tmp_path / "t", schema, ["k"], **{"rowkind.field": "op"})
+    table.commit([{"k": k, "v": k, "op": "+I"} for k in (1, 3, 4)])
+    table.commit([{"k": 9, "v": 9, "op": "-D"}], ["-D"], counts_deletes=False)
+    table.commit([{"k": 3, "v": 3, "op": "-D"}], ["-D"], counts_deletes=False)
+    url = str(tmp_path / "t")
+    for _ in range(2):
+        frame = alluvium.read(spark, url)
+        assert sorted(row.k for row in frame.collect()) == [1, 4]
+        assert (frame.count(), frame.where("k = 9").count()) == (2, 0)
+        assert sorted(alluvium.open(url).to_arrow()["k"].to_pylist()) == [1, 4]
+        PaimonTable.forPath(url).compact(spark=spark)
 
 
 @pytest.mark.parametrize(

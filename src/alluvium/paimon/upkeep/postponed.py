@@ -21,6 +21,7 @@ from alluvium.paimon.terms import options as o
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.upkeep.keyed.plan import Asked, asked_entries
 from alluvium.paimon.view.file_rows import FILE, FileRows
+from alluvium.paimon.view.sections import may_take_back
 from alluvium.paimon.write.keyed import RowKinds
 from alluvium.paimon.write.write import added_entries, bucketing_of, plan_write
 from alluvium.plan.write import BUCKET_COLUMN, Bucketing, WritePlan
@@ -65,8 +66,8 @@ class Moving:
 
     def plan_write(self) -> WritePlan:
         """How the rows become files; they bring their kinds, numbers and buckets with them."""
-        schema, deleted = self._schema, pc.fill_null(self.before["delete_row_count"], 1)
-        kinds = RowKinds(takes_back=bool(pc.any(pc.not_equal(deleted, 0)).as_py()))
+        schema = self._schema
+        kinds = RowKinds(takes_back=bool(pc.any(may_take_back(self.before, schema)).as_py()))
         plan = plan_write(schema, self.snapshot.store.url, base=self.snapshot, kind=kinds)
         # What is there was checked when it came.
         return replace(plan.brought(BUCKET_COLUMN), checks=(), derived=())

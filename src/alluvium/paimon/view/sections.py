@@ -17,6 +17,7 @@ from alluvium.errors import CorruptTable
 from alluvium.paimon.files.partitions import Partitions
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.terms.options import ROWKIND_FIELD
 from alluvium.paimon.view.merge import GROUP
 
 #: Of each file the number of its section, -1 where its rows merge with no others; its place among all files, by which
@@ -122,12 +123,25 @@ def number_sections(entries: pa.Table, partitions: Partitions, schema: TableSche
     if not entries.num_rows:
         return Sections.of(np.zeros(0, np.int64))
     section = key_sections(entries, partitions, schema)
-    # "`_DELETE_ROW_COUNT`" counts rows of the kinds -U and -D; older writers do not tell.
-    retracts = np.asarray(pc.fill_null(entries["delete_row_count"], 1).to_numpy() != 0)
+    retracts = np.asarray(may_take_back(entries, schema).to_numpy())
     alone = (np.bincount(section)[section] == 1) & ~retracts
     has_ties = _may_tie(entries, section, ~alone)
     numbers, is_taken_back = np.where(alone, -1, section + first), bool((retracts & ~alone).any())
     return Sections.of(numbers, is_taken_back, has_ties, entries["level"])
+
+
+def may_take_back(entries: pa.Table, schema: TableSchema) -> pa.ChunkedArray:
+    """Of each file whether rows of the kinds -U and -D may be in it.
+
+    `_DELETE_ROW_COUNT` counts them. Older writers do not tell; and pypaimon, whose rows have these kinds where the
+    table has a `rowkind.field`, writes them into level 0 and counts none. Paimon's own readers never believe level 0.
+
+    Args:
+        entries: The files, `level` and `delete_row_count` among their columns.
+        schema: Of the table.
+    """
+    told = pc.not_equal(pc.fill_null(entries["delete_row_count"], 1), 0)
+    return pc.or_(told, pc.equal(entries["level"], 0)) if ROWKIND_FIELD.get(schema.options) else told
 
 
 def _may_tie(entries: pa.Table, section: npt.NDArray[np.int64], merging: npt.NDArray[np.bool_]) -> bool:

@@ -86,6 +86,17 @@ def test_what_becomes_of_files() -> None:
     assert planned.reads_rows and planned.logs
 
 
+def test_a_count_that_is_not_believed_is_not_told_at_a_higher_level() -> None:
+    """A file of pypaimon's says 0, whatever kinds its rows have by `rowkind.field`; above level 0 it would be believed."""
+    planned = compaction_of(FATES)
+    assert planned.moved["delete_row_count"].to_pylist() == [0, 0]
+    schema = replace(planned.schema, options={**planned.schema.options, "rowkind.field": "s"})
+    planned = replace(planned, snapshot=replace(planned.snapshot, schema=schema))
+    assert planned.moved["delete_row_count"].to_pylist() == [None, None]
+    assert planned.moved.schema == planned.entries.schema
+    assert planned.plan_write().keyed.merge.has_retracts
+
+
 @pytest.mark.parametrize(
     ("codes", "reads", "logs"), [((-1,), False, False), ((R,), True, False), ((L,), True, True), ((-1, RL), True, True)]
 )

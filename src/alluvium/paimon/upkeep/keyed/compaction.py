@@ -17,6 +17,7 @@ from alluvium.paimon.terms import options as o
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.view.file_rows import FILE, FileRows
 from alluvium.paimon.view.merge import FILE_ORDER, FIRST_ROW, key_merge
+from alluvium.paimon.view.sections import may_take_back
 from alluvium.paimon.write.write import added_entries, plan_write
 from alluvium.plan.write import BUCKET_COLUMN, DROPS, LOGS, REWRITES, Regrouped, WritePlan
 
@@ -74,9 +75,12 @@ class Compaction:
     @property
     def moved(self) -> pa.Table:
         """The entries of files that come to another level."""
-        levels = self.fates["level"].cast(pa.int32())
-        place = ENTRIES.get_field_index("level")
-        return self.entries.set_column(place, ENTRIES.field("level"), levels).filter(self.is_moved)
+        # "None" of a file that may hold such rows is not believed at level 0, but would be above: there it is not told.
+        counts = self.entries["delete_row_count"]
+        doubted = pc.and_(may_take_back(self.entries, self.schema), pc.equal(pc.fill_null(counts, 1), 0))
+        counts = pc.if_else(doubted, pa.scalar(None, pa.int64()), counts)
+        entries = _with_column(self.entries, "delete_row_count", counts)
+        return _with_column(entries, "level", self.fates["level"].cast(pa.int32())).filter(self.is_moved)
 
     @property
     def reads_rows(self) -> bool:
@@ -141,8 +145,7 @@ class Compaction:
         schema = self.schema
         plan = plan_write(replace(schema, options=_without_refusals(schema)), self.snapshot.store.url)
         assert plan.keyed is not None, "the table has a primary key"
-        deleted = pc.fill_null(self.entries["delete_row_count"], 1)
-        merge = key_merge(schema, bool(pc.any(pc.not_equal(deleted, 0)).as_py()), has_ties=True)
+        merge = key_merge(schema, bool(pc.any(may_take_back(self.entries, schema)).as_py()), has_ties=True)
         # Of which rows a row above level 0 is the newest, the groups say.
         merge = replace(merge, level=None)
         regrouped = self._regrouped(merge.has_retracts)
@@ -199,14 +202,17 @@ class Compaction:
             "total_buckets": groups["total_buckets"],
         }
         for name, values in columns.items():
-            entries = entries.set_column(ENTRIES.get_field_index(name), ENTRIES.field(name), values)
+            entries = _with_column(entries, name, values)
         return entries
 
 
 def compacted_entries(entries: pa.Table) -> pa.Table:
     """Entries of files that hold the rows of others."""
-    values = pa.repeat(pa.scalar(_COMPACTED, pa.int8()), entries.num_rows)
-    return entries.set_column(ENTRIES.get_field_index("file_source"), ENTRIES.field("file_source"), values)
+    return _with_column(entries, "file_source", pa.repeat(pa.scalar(_COMPACTED, pa.int8()), entries.num_rows))
+
+
+def _with_column(entries: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return entries.set_column(ENTRIES.get_field_index(name), ENTRIES.field(name), values)
 
 
 def _without_refusals(schema: TableSchema) -> dict[str, str]:

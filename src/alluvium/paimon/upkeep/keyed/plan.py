@@ -24,7 +24,7 @@ from alluvium.paimon.upkeep.keyed.compaction import Compaction
 from alluvium.paimon.upkeep.keyed.expiry import row_expiry
 from alluvium.paimon.upkeep.keyed.steps import Bucket, File, Rules, plan_steps
 from alluvium.paimon.upkeep.keyed.universal import Run, Strategy, Unit, pick, pick_full
-from alluvium.paimon.view.sections import key_sections
+from alluvium.paimon.view.sections import key_sections, may_take_back
 from alluvium.paimon.write.keyed import ensure_levels_alike
 from alluvium.plan.write import Regrouped
 
@@ -130,7 +130,7 @@ class _Planned:
         self._order = np.empty(entries.num_rows, np.int64)
         self._order[np.lexsort((order.to_numpy(), -self._levels))] = np.arange(entries.num_rows)
         self._sizes = np.asarray(self._entries["file_size"].to_numpy(), np.int64)
-        takes_back = pc.not_equal(pc.fill_null(self._entries["delete_row_count"], 1), 0)
+        takes_back = may_take_back(self._entries, snapshot.schema)
         self._takes_back = np.asarray(takes_back.combine_chunks().to_numpy(zero_copy_only=False), bool)
         self._marked = self._with_vectors()
         expiry = row_expiry(snapshot.schema)
