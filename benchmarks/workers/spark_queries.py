@@ -91,10 +91,8 @@ def verbs(
         return None
 
     def fill(request: Mapping[str, Any]) -> object:
-        rows = spark.read.parquet(request["source"]).selectExpr(*request["columns"])
-        for condition in request["where"]:
-            rows = rows.where(condition)
-        write(rows, request["path"], "append")
+        rows = spark.read.parquet(request["source"]).where(request["where"])
+        write(rows.selectExpr(*request["columns"]), request["path"], "append")
         return None
 
     def append(request: Mapping[str, Any]) -> object:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sketch_tables import library
 
 from alluvium.codecs import sketches
 from alluvium.codecs.sketches import unite_hll, unite_theta
 from alluvium.errors import CorruptTable, UnsupportedFeature
 
-datasketches = pytest.importorskip("datasketches", reason="the extra `sketches` is not there for this Python")
+datasketches = library()
 HLL_4, HLL_6, HLL_8 = (getattr(datasketches.tgt_hll_type, name) for name in ("HLL_4", "HLL_6", "HLL_8"))
 
 

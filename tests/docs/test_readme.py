@@ -194,7 +194,6 @@ def codes_in_source() -> set[str]:
     return {v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)}
 
 
-@pytest.mark.long
 def test_the_guide_to_errors_has_every_code():
     text = (ROOT / "docs" / "guides" / "errors.md").read_text(encoding="utf-8")
     assert not sorted(code for code in codes_in_source() if f"`{code}`" not in text)

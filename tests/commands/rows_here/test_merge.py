@@ -120,9 +120,8 @@ def expected(
     for row in table:
         met = [s for s in source if ON[on](row, s)]
         taken = [(c, s) for s in met if (c := first(matched, row, s)) is not None]
-        counted = taken if all(c.text.when is When.MATCHED for c in of) else met
         is_plain = len(matched) == 1 and matched[0].text.action is Action.DELETE and matched[0].text.condition is None
-        several |= len(counted) > 1 and bool(matched) and not is_plain
+        several |= len(met) > 1 and bool(matched) and not is_plain
         if met:
             clause, args = (taken[-1][0], (row, taken[-1][1])) if taken else (None, (row,))
         else:
@@ -240,3 +239,14 @@ def test_kinds_of_rows() -> None:
     kinds = [COPY, UPDATE, DELETE, UPDATE]
     judged = Judged(pa.array(np.array([int(k) for k in kinds], np.int8)))
     assert judged.of(UPDATE).to_pylist() == [False, True, False, True] and judged.of(UPDATE, DELETE).true_count == 3
+
+
+@pytest.mark.parametrize("condition", [None, "s.w = 1", "s.w = 9"])
+def test_several_matches_are_an_error_whatever_clauses_take(condition: str | None) -> None:
+    """As in delta-spark, which does not ask whether a clause takes more than one of them, or any."""
+    source = pa.Table.from_pylist([{"ID": 1, "w": w, "p": "a"} for w in (1, 2)], schema_to_arrow(SOURCE))
+    clause = ClauseText(When.MATCHED, Action.UPDATE, condition, {"v": "s.w"})
+    merging = Merging(TABLE, source, SOURCE, "t", "s", "t.id = s.ID", [clause], "UTC")
+    with pytest.raises(InvalidRequest) as caught:
+        merging.judge(pa.Table.from_pylist([{"id": 1, "v": 0, "p": "a"}], schema_to_arrow(TABLE)))
+    assert caught.value.code == "multiple-matches"

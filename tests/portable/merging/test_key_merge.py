@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyroaring import BitMap
+from sketch_tables import library, theta_sketch
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.paimon.schema.merge_checks import AGGREGATORS
@@ -324,22 +325,10 @@ def test_maps_keep_the_newest_row_of_a_key() -> None:
         assert (wrong.value.code, wrong.value.column) == ("invalid-options", "m")
 
 
-def sketches() -> Any:
-    """The library, which the extra `sketches` brings where it has a wheel for this Python."""
-    return pytest.importorskip("datasketches", reason="the extra `sketches` is not there for this Python")
-
-
-def sketch_of(*numbers: int) -> bytes:
-    sketch = sketches().update_theta_sketch()
-    for number in numbers:
-        sketch.update(number)
-    return bytes(sketch.compact().serialize())
-
-
 @pytest.mark.parametrize("function", ["hll_sketch", "theta_sketch", "rbm32", "rbm64"])
 def test_null_and_nothing_make_no_sketch_and_nobody_looks_at_a_single_one(function: str) -> None:
     if function.endswith("_sketch"):
-        sketches()
+        library()
     rows = [{"k": 1, "s": None}, {"k": 1, "s": b"any"}, {"k": 1, "s": None}, {"k": 2, "s": None}, {"k": 2, "s": None}]
     assert merged(rows, aggregation(rule("s", function)), {"s": pa.binary()}) == [(1, b"any"), (2, None)]
     with pytest.raises(CorruptTable) as damaged:
@@ -353,9 +342,13 @@ def test_null_and_nothing_make_no_sketch_and_nobody_looks_at_a_single_one(functi
 
 
 def test_sketches_are_united() -> None:
-    rows = [{"k": 1, "s": sketch_of(1, 2)}, {"k": 1, "s": sketch_of(2, 3)}, {"k": 1, "s": sketch_of(3, 4)}]
+    rows = [
+        {"k": 1, "s": theta_sketch([1, 2])},
+        {"k": 1, "s": theta_sketch([2, 3])},
+        {"k": 1, "s": theta_sketch([3, 4])},
+    ]
     ((_, united),) = merged(rows, aggregation(rule("s", "theta_sketch")), {"s": pa.binary()})
-    assert sketches().compact_theta_sketch.deserialize(united).get_estimate() == 4
+    assert library().compact_theta_sketch.deserialize(united).get_estimate() == 4
     bitmaps = [{"k": 1, "s": BitMap(numbers).serialize()} for numbers in ([1, 2], range(2, 9000), [70_000])]
     ((_, united),) = merged(bitmaps, aggregation(rule("s", "rbm32")), {"s": pa.binary()})
     assert BitMap.deserialize(united) == BitMap([*range(1, 9000), 70_000])

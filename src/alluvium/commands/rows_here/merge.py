@@ -183,8 +183,8 @@ class Merging:
         at, by = self._pairs(rows)
         self._met[by] = True
         own, other = rows.take(pa.array(at)), self.source.take(pa.array(by))
-        applied = self._apply(self._clauses[When.MATCHED], at, own, {self.source_name: other}, kinds, changed)
-        self._ensure_single(at, applied, own)
+        self._ensure_single(at, own)
+        self._apply(self._clauses[When.MATCHED], at, own, {self.source_name: other}, kinds, changed)
         lonely = np.ones(rows.num_rows, np.bool_)
         lonely[at] = False
         rest = np.flatnonzero(lonely)
@@ -243,14 +243,16 @@ class Merging:
                 changed.append((places[chosen], clause.values.update(before, named.filter(mask))))
         return taken
 
-    def _ensure_single(self, at: _Places, applied: npt.NDArray[np.bool_], rows: pa.Table) -> None:
-        """A row may have several matches only where all of them come to the same: it goes."""
+    def _ensure_single(self, at: _Places, rows: pa.Table) -> None:
+        """A row may have several matches only where all of them come to the same: it goes.
+
+        Whether a clause takes them is not asked, as delta-spark does not ask it.
+        """
         matched = self._clauses[When.MATCHED]
         is_plain = len(matched) == 1 and matched[0].action is Action.DELETE and matched[0].condition is None
         if not matched or is_plain:
             return
-        counted = at[applied] if all(c.when is When.MATCHED for c in self.clauses) else at
-        several = np.flatnonzero(np.bincount(counted) > 1) if len(counted) else np.array([], np.int64)
+        several = np.flatnonzero(np.bincount(at) > 1) if len(at) else np.array([], np.int64)
         if len(several):
             place = int(np.flatnonzero(at == several[0])[0])
             row = {name: shown(rows[name][place]) for name in self.columns}
