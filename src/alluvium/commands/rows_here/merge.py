@@ -227,8 +227,8 @@ class Merging:
         others: Mapping[str, pa.Table],
         kinds: npt.NDArray[np.int8],
         changed: list[tuple[_Places, pa.Table]],
-    ) -> npt.NDArray[np.bool_]:
-        """Has each row taken by the first clause that holds; tells which were."""
+    ) -> None:
+        """Has each row taken by the first clause that holds."""
         named = self._both.rows(**{self.table_name: rows, **others})
         taken = np.zeros(len(places), np.bool_)
         for clause in clauses:
@@ -241,7 +241,6 @@ class Merging:
                 mask = pa.array(chosen)
                 before = rows.select(self.schema.names).filter(mask)
                 changed.append((places[chosen], clause.values.update(before, named.filter(mask))))
-        return taken
 
     def _ensure_single(self, at: _Places, rows: pa.Table) -> None:
         """A row may have several matches only where all of them come to the same: it goes.
