@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from paimon_rows import full
+from paimon_rows import append, full, open_target
 from paimon_tables import HandWritten
 
 import alluvium
@@ -90,6 +91,32 @@ def test_a_count_is_believed_above_level_0_and_where_no_column_tells_kinds(tmp_p
     assert select_files(snapshot, None).sections.numbers["section"].to_pylist() == [-1, 1]
     plain = written(tmp_path / "p", [1], [2])
     assert select_files(plain, None).sections.numbers["section"].to_pylist() == [-1, -1]
+
+
+def test_a_null_key_is_the_smallest(tmp_path: Path) -> None:
+    """`primary-key.nullable` of Paimon 2: a file from null on reaches to the keys of others."""
+    path = tmp_path / "t"
+    table = HandWritten(path, pa.schema([("k", pa.int64()), ("v", pa.int64())]), ["k"])
+    schema = path / "schema" / "schema-0"
+    said = json.loads(schema.read_bytes())
+    said["options"]["primary-key.nullable"] = "true"
+    said["fields"][0]["type"] = "BIGINT"
+    schema.write_text(json.dumps(said))
+    for number, keys in enumerate(([1], [None, 1], [None], [2, 3], [None])):
+        table._sequence = 10 * number
+        file = table._data_file([{"k": k, "v": number} for k in keys], ["+I"] * len(keys), 0)
+        if None in keys:
+            file["_FILE"]["_MIN_KEY"] = table._bounds({"k": pa.array([None], pa.int64())})[0]
+        table._data_file = lambda *_, made=file: made  # type: ignore[method-assign]
+        table.commit([{"k": k, "v": number} for k in keys])
+        del table._data_file
+    rows = alluvium.open(str(path)).to_arrow().to_pylist()
+    assert sorted(rows, key=lambda row: (row["k"] is not None, row["k"])) == [
+        {"k": None, "v": 4}, {"k": 1, "v": 1}, {"k": 2, "v": 3}, {"k": 3, "v": 3},
+    ]  # fmt: skip
+    with pytest.raises(UnsupportedFeature, match=r"primary-key\.nullable") as caught:
+        append(open_target(open_store(str(path))), [{"k": 5, "v": 5}])
+    assert caught.value.code == "unsupported-option"
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,8 @@ def _difference(after: DataFrame, before: DataFrame, schema: Struct) -> DataFram
     Specification: `IncrementalDiffSplitRead`; keys that are gone are left out, as batch reads leave deletions out.
     """
     texts = []
-    for f in schema.fields:
+    # Whether the same values came as an insert or an update makes no difference between two states.
+    for f in (f for f in schema.fields if f.name != KIND):
         own, other = f"a.{quote(f.name)}", f"b.{quote(f.name)}"
         if isinstance(f.type, Map):
             own, other = f"map_entries({own})", f"map_entries({other})"

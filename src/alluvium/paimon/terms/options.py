@@ -224,6 +224,7 @@ WRITE_ONLY = _flag("write-only", "write.compaction-skip")
 SNAPSHOT_ORDERING = _flag("sequence.snapshot-ordering")
 FORCE_LOOKUP = _flag("force-lookup")
 DATA_FILE_PREFIX = Option("data-file.prefix", "data-", str)
+NULLABLE_KEY = Option("primary-key.nullable", False, parse_boolean)
 EXTERNAL_PATHS = Option("data-file.external-paths", "", str)
 BUCKET_FUNCTION = Option("bucket-function.type", "default", one_of("default", "mod", "hive"))
 MANIFEST_FORMAT = Option("manifest.format", "avro", str.lower)
@@ -257,7 +258,7 @@ IMMUTABLE_OPTIONS = frozenset({
     "blob-external-storage-path", "bucket-function.type", "bucket-key", "data-evolution.enabled",
     "data-file.path-directory", "force-lookup", "index-file-in-data-file-dir", "merge-engine",
     "partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group", "partition",
-    "pk-clustering-override", "primary-key", "row-tracking.enabled", "rowkind.field",
+    "pk-clustering-override", "primary-key", "primary-key.nullable", "row-tracking.enabled", "rowkind.field",
 })  # fmt: skip
 
 

@@ -399,8 +399,9 @@ def difference(before: pa.Table, after: pa.Table) -> pa.Table:
 
     Specification: `IncrementalDiffSplitRead`; keys that are gone are left out, as batch reads leave deletions out.
     """
-    names = after.column_names
-    both = pa.concat_tables([before.select(names), after])
+    # Whether the same values came as an insert or an update makes no difference between two states.
+    names = [name for name in after.column_names if name != KIND]
+    both = pa.concat_tables([before.select(names), after.select(names)])
     side = pa.array([0] * before.num_rows + [1] * after.num_rows, pa.int8())
     texts = [_comparable(both[name]) for name in names]
     whole = pa.table({str(i): column for i, column in enumerate(texts)}).append_column("side", side)

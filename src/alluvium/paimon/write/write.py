@@ -38,6 +38,7 @@ from alluvium.paimon.terms.options import (
     EXTERNAL_PATHS,
     FILE_FORMAT,
     MANIFEST_FORMAT,
+    NULLABLE_KEY,
     ORC_LOCAL_INSTANTS,
     POSTPONE_BUCKET,
     TARGET_FILE_SIZE,
@@ -91,6 +92,8 @@ def ensure_writable(schema: TableSchema) -> None:
     is_known = bucket >= DYNAMIC_BUCKET or is_postponed(schema)
     if not is_known or bucket == 0 or (bucket > 0 and BUCKET_FUNCTION.get(schema.options) == "hive"):
         raise _no_option("bucket-function.type" if bucket > 0 else f"bucket = {bucket}")
+    if schema.primary_keys and NULLABLE_KEY.get(schema.options):
+        raise _no_option(NULLABLE_KEY.key)
     if EXTERNAL_PATHS.get(schema.options).strip():
         raise _no_option(EXTERNAL_PATHS.key)
     for column in schema.fields:
