@@ -77,6 +77,12 @@ def test_a_file_above_the_ratio_is_taken_whatever_its_size_but_not_alone(tmp_pat
     )  # fmt: skip
     bins = compaction_bins(snapshot, snapshot.files, FileSizes(min_bytes=10, max_bytes=100, max_deleted_ratio=0.05))
     assert paths_of(bins) == [{"small", "spoilt"}]
+    # A file of just the ratio is left.
+    exact = FileSizes(min_bytes=10, max_bytes=200, max_deleted_ratio=0.0625)
+    snapshot = snapshot_of(
+        tmp_path / "exact", add("x", 1), add("y", 50, deleted=4, rows=64), add("z", 50, deleted=5, rows=64)
+    )
+    assert paths_of(compaction_bins(snapshot, snapshot.files, exact)) == [{"x", "z"}]
 
 
 def test_nothing_to_do(tmp_path):

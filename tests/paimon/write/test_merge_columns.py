@@ -31,6 +31,9 @@ def rows(*columns: tuple[str, DataType]) -> Struct:
         ("BIGINT", t.INTEGER, True, "INT"),
         ("DECIMAL(8, 2)", t.Decimal(12, 2), False, "DECIMAL(12, 2)"),
         ("DECIMAL(8, 2)", t.Decimal(5, 1), False, "DECIMAL(8, 2)"),
+        # Java makes these decimals, by which values that are there would be null.
+        ("DOUBLE", t.Decimal(12, 2), False, "DOUBLE"),
+        ("FLOAT", t.Decimal(38, 10), False, "FLOAT"),
         ("VARCHAR(5)", t.STRING, False, "STRING"),
         ("TIMESTAMP(3)", t.TIMESTAMP_NTZ, False, "TIMESTAMP(6)"),
         ("TIMESTAMP(9)", t.TIMESTAMP_NTZ, False, "TIMESTAMP(9)"),

@@ -97,6 +97,8 @@ def test_values_stay_what_they_are(values: pa.Array, target: DataType, expected:
         (of([{"a": 1, "A": 2}], pa.struct([("a", pa.int64()), ("A", pa.int64())])), ROW, "schema-mismatch"),
         (of([[1]], pa.list_(pa.int64())), t.LONG, "schema-mismatch"),
         (of([1], pa.int64()), ROW, "schema-mismatch"),
+        (of([1], pa.int64()), Map(t.STRING, t.LONG), "schema-mismatch"),
+        (of([1], pa.int64()), Array(t.LONG), "schema-mismatch"),
         (of([1], pa.duration("s")), t.LONG, "unsupported-type"),
     ],
     ids=str,

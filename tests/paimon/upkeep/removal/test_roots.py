@@ -10,9 +10,11 @@ import pytest
 from faulty_store import FaultyStore
 from paimon_rows import append, ks, make, open_target
 
-from alluvium.errors import CorruptTable, NotFound
+from alluvium.errors import CorruptTable, InvalidRequest, NotFound
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import list_snapshots, list_tags
+from alluvium.paimon.upkeep.removal.orphans import remove_orphan_files
 from alluvium.paimon.upkeep.removal.roots import list_roots
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
@@ -184,3 +186,12 @@ def test_a_branch_without_a_schema_ends_the_search_for_orphans(table: PaimonTabl
     assert caught.value.code == "branch-without-schema" and "half" in str(caught.value)
     table.delete_branch("half")
     assert table.remove_orphan_files("2020-01-01").count == 0
+
+
+def test_what_is_written_now_is_no_orphan(table: PaimonTable) -> None:
+    for older_than_ms in (5000, 5001):
+        with pytest.raises(InvalidRequest) as caught:
+            remove_orphan_files(table._store, load_snapshot(table._store).schema, older_than_ms, 5000, dry_run=True)
+        assert caught.value.code == "invalid-retention"
+    found = remove_orphan_files(table._store, load_snapshot(table._store).schema, 4999, 5000, dry_run=True)
+    assert found.count == 0
