@@ -18,11 +18,12 @@ command -v debootstrap >/dev/null || { apt-get update -qq && apt-get install -y 
 }
 
 # Whatever happens, nothing stays mounted: who removes the folder must not remove the machine's devices.
-unmount() { for place in dev proc; do mountpoint -q "$root/$place" && umount "$root/$place"; done; return 0; }
+unmount() { for place in dev/pts dev proc; do mountpoint -q "$root/$place" && umount "$root/$place"; done; return 0; }
 trap unmount EXIT
 unmount
 mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
+mount --bind /dev/pts "$root/dev/pts"
 # How packages are found and trusted is this machine's.
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"

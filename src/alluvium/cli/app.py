@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -155,3 +156,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.write(printable(traceback.format_exc()))
         sys.stderr.write("this is a defect of alluvium: please report it with the lines above\n")
         sys.exit(DEFECT)
+    finally:
+        _end_output()
+
+
+def _end_output() -> None:
+    """Whoever read the output may have seen enough: the rest goes nowhere, or Python complains of it at its end."""
+    output = sys.__stdout__
+    if output is None or output.closed:
+        return
+    try:
+        output.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
