@@ -80,6 +80,7 @@ DEFAULTS: list[tuple[str, object, tuple[str, ...]]] = [
     ("sequence.snapshot-ordering", False, ()),
     ("force-lookup", False, ()),
     ("data-file.prefix", 'data-', ()),
+    ("primary-key.nullable", False, ()),
     ("data-file.external-paths", '', ()),
     ("bucket-function.type", 'default', ()),
     ("manifest.format", 'avro', ()),
@@ -300,7 +301,7 @@ IMMUTABLE = """
 aggregation.remove-record-on-delete blob-descriptor-field blob-external-storage-field blob-external-storage-path
 bucket-function.type bucket-key data-evolution.enabled data-file.path-directory force-lookup index-file-in-data-file-dir
 merge-engine partial-update.remove-record-on-delete partial-update.remove-record-on-sequence-group partition
-pk-clustering-override primary-key row-tracking.enabled rowkind.field
+pk-clustering-override primary-key primary-key.nullable row-tracking.enabled rowkind.field
 """
 
 
