@@ -50,7 +50,9 @@ def test_files_may_be_shredded_differently(table: str) -> None:
     "unshredded" format"; "Different files may contain conflicting shredding schemas."
     """
     found = alluvium.open(table).to_pandas()
-    assert dict(zip(found["id"], found["v"], strict=True)) == TEXTS
+    # pandas 3 has NaN for a text that is none.
+    texts = found["v"].astype(object).where(found["v"].notna(), None)
+    assert dict(zip(found["id"], texts, strict=True)) == TEXTS
     assert alluvium.open(table).to_arrow().schema.field("v").type.field("value").type == pa.binary()
 
 
