@@ -25,7 +25,7 @@ from alluvium.paimon.files.partition_bounds import may_hold
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, Overwrite, ReadScope, Replace
-from alluvium.schema.types import DOUBLE, FLOAT
+from alluvium.schema.types import DOUBLE, FLOAT, INTEGER
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -88,6 +88,19 @@ def test_buckets_of_partitions_that_are_no_number(tmp_path: Path, kind: pa.DataT
                       for end in ("partition_min", "partition_max")})  # fmt: skip
     wanted = entries["partition"].combine_chunks().take(pa.array([0, 1, 2, 3])).unique()
     assert may_hold(known, load_snapshot(store).schema, wanted).to_pylist() == [True]
+
+
+def test_manifests_that_may_hold_a_partition(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32()), ("p", pa.int32())]), ["p"], options={"bucket": "-1"})
+    schema = load_snapshot(open_store(url)).schema
+
+    def rows(*values: int) -> pa.Array:
+        return encode_rows([pa.array(values, pa.int32())], [(INTEGER, 0)])
+
+    known = pa.table({"partition_min": rows(1, 4, 5, 6, 1), "partition_max": rows(4, 5, 5, 9, 9)})
+    assert may_hold(known, schema, rows(5)).to_pylist() == [False, True, True, False, True]
+    assert may_hold(known, schema, rows(2, 3)).to_pylist() == [True, False, False, False, True]
 
 
 def test_a_clock_that_goes_back(tmp_path: Path) -> None:

@@ -212,6 +212,7 @@ def test_keys_whose_equality_is_not_agreed_upon(tmp_path: Path) -> None:
         ({}, [("invalid-row-kind", "+D")]),
         ({"ignore-delete": "true", "merge-engine": "partial-update"}, [("invalid-row-kind", "+D")]),
         ({"merge-engine": "partial-update"}, [("invalid-row-kind", "+D"), ("unsupported-retract", "-D")]),
+        ({"merge-engine": "partial-update", "fields.p.sequence-group": "s"}, [("invalid-row-kind", "+D")]),
         ({"merge-engine": "aggregation", "fields.default-aggregate-function": "max"},
          [("invalid-row-kind", "+D"), ("unsupported-retract", "-D")]),
         ({"merge-engine": "aggregation", "fields.default-aggregate-function": "last_value"}, [("invalid-row-kind", "+D")]),

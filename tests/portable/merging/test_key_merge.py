@@ -49,6 +49,14 @@ def test_the_last_row_of_a_key_wins() -> None:
     assert merged(rows, MERGE) == [(1, "c"), (2, "b")]
 
 
+def test_deletions_are_kept_by_any_engine() -> None:
+    """As by who merges rows that are to be merged again."""
+    rows = [{"k": 1, "v": 1}, {"k": 1, "v": None, "kind": DELETE}, {"k": 2, "v": 3}]
+    removing = partial(removes_on_delete=True)
+    assert merged(rows, removing) == [(2, 3)]
+    assert [row[0] for row in merged(rows, replace(removing, keeps_deletes=True))] == [1, 2]
+
+
 def test_groups_are_apart() -> None:
     assert merged([{"k": 1, "v": "a"}, {"k": 1, "v": "b", "g": 1}], MERGE) == [(1, "a"), (1, "b")]
 

@@ -14,6 +14,7 @@ from alluvium.errors import CorruptTable, InvalidRequest, NotFound
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import list_snapshots, list_tags
+from alluvium.paimon.upkeep.removal.needs import dead_files
 from alluvium.paimon.upkeep.removal.orphans import remove_orphan_files
 from alluvium.paimon.upkeep.removal.roots import list_roots
 from alluvium.plan.changes import Replace
@@ -195,3 +196,14 @@ def test_what_is_written_now_is_no_orphan(table: PaimonTable) -> None:
         assert caught.value.code == "invalid-retention"
     found = remove_orphan_files(table._store, load_snapshot(table._store).schema, 4999, 5000, dry_run=True)
     assert found.count == 0
+
+
+def test_nothing_is_dead_where_nobody_knows_what_a_kept_state_needs(table: PaimonTable, tmp_path: Path) -> None:
+    roots = {root.document.id: root for root in list_roots(table._store)}
+    dying, kept = [roots[1], roots[2]], [roots[4]]
+    assert dead_files(table._store, dying, kept).data.num_rows == 0
+    table._store.delete(f"manifest/{roots[4].document.base_manifest_list}")
+    with pytest.raises(NotFound):
+        dead_files(table._store, dying, kept)
+    # What a dying one names may be gone: another expiry was quicker.
+    assert dead_files(table._store, [roots[4]], [roots[1]]).data.num_rows == 1
