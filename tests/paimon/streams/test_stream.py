@@ -236,6 +236,8 @@ def test_what_has_expired_or_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NotFound) as caught:
         stream.latest(Offset(2))
     assert caught.value.code == "not-a-table"
+    # Nothing was read of a table that had no snapshot yet.
+    assert stream.latest(Offset(1)) == Offset(1)
 
 
 def test_consumers_are_told(tmp_path: Path) -> None:
