@@ -34,6 +34,6 @@ def main() -> None:
     # What is loaded stays, and to look for what could go each 700 objects takes a tenth of the time of loading.
     gc.set_threshold(_OBJECTS, *gc.get_threshold()[1:])
     # pyarrow before msgspec: that one loads typing_extensions, which replaces a part of `typing` by Python code, and
-    # numpy, which pyarrow loads, makes hundreds of types: 0.06 s of the 0.35 in which a command answers.
+    # numpy, which pyarrow loads, makes hundreds of types: 0.06 s of the 0.42 in which a command answered.
     importlib.import_module("pyarrow.compute")
     importlib.import_module("alluvium.cli.app").main()
