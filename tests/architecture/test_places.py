@@ -21,8 +21,7 @@ from alluvium.delta.view.tables import METADATA_TABLES
 from alluvium.paimon.view.system.system_tables import SYSTEM_TABLES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "guides"
-#: Features that cannot be taken from a table: legacy ones that cost a reader nothing, types of columns that are there,
-#: and what a table is for good.
+#: Features that `dropFeatureSupport` does not take from a table.
 STAYING = {
     "allowColumnDefaults", "appendOnly", "catalogManaged", "changeDataFeed", "clustering", "generatedColumns",
     "icebergCompatV1", "icebergCompatV2", "icebergCompatV3", "identityColumns", "invariants", "timestampNtz",

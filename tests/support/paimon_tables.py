@@ -131,7 +131,7 @@ class HandWritten:
         file.parent.mkdir(parents=True, exist_ok=True)
         written = pa.table({**hidden, **columns})
         orc.write_table(written, str(file)) if form == "orc" else pq.write_table(written, file)
-        low, high = self._bounds({name: columns[name] for name in keys})
+        low, high = self._bounds({name: columns[name] for name in keys}, nulls_first=True)
         flat = {name: values for name, values in columns.items() if not pa.types.is_nested(values.type)}
         stats = dict(zip(("_MIN_VALUES", "_MAX_VALUES"), self._bounds(flat), strict=True))
         nothing = {"_MIN_VALUES": EMPTY_ROW, "_MAX_VALUES": EMPTY_ROW, "_NULL_COUNTS": None}
@@ -148,7 +148,8 @@ class HandWritten:
             },
         }  # fmt: skip
 
-    def _bounds(self, columns: Mapping[str, pa.Array]) -> tuple[bytes, bytes]:
+    def _bounds(self, columns: Mapping[str, pa.Array], *, nulls_first: bool = False) -> tuple[bytes, bytes]:
+        """The least and the greatest value of each column; null is the least or, in statistics, none."""
         if not columns:
             return EMPTY_ROW, EMPTY_ROW
         fields = [self.schema.find(name) for name in columns]
@@ -156,7 +157,10 @@ class HandWritten:
         ends = []
         for pick in (min, max):
             known = [[v for v in values.to_pylist() if v is not None] for values in columns.values()]
-            one = [pa.array([pick(v) if v else None], c.type) for v, c in zip(known, columns.values(), strict=True)]
+            one = [
+                pa.array([None if not v or (nulls_first and pick is min and c.null_count) else pick(v)], c.type)
+                for v, c in zip(known, columns.values(), strict=True)
+            ]
             ends.append(encode_rows(one, types)[0].as_py())
         return ends[0], ends[1]
 

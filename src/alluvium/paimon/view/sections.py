@@ -187,18 +187,15 @@ def _ranks(entries: pa.Table, schema: TableSchema) -> tuple[npt.NDArray[np.int64
         raise CorruptTable("the primary key names a column that does not exist", code="invalid-schema")
     both = pa.concat_arrays([entries["min_key"].combine_chunks(), entries["max_key"].combine_chunks()])
     columns = decode_rows(both, types)
-    table = pa.table({str(i): column for i, column in enumerate(columns)})
-    # `primary-key.nullable`: Paimon's comparators have nulls first.
-    known = pa.table({f"{i} is known": pc.is_valid(column).cast(pa.int8()) for i, column in enumerate(columns)})
-    both_tables = pa.table([*known.columns, *table.columns], names=[*known.column_names, *table.column_names])
-    keys = [(name, "ascending") for pair in zip(known.column_names, table.column_names, strict=True) for name in pair]
-    order = pc.sort_indices(both_tables, sort_keys=keys)
+    # `primary-key.nullable`: Paimon's comparators have nulls first, so before each column stands whether it is known.
+    ordered = [part for column in columns for part in (pc.is_valid(column), column)]
+    table = pa.table(ordered, names=[str(i) for i in range(len(ordered))])
+    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
     sorted_table = table.take(order)
     differs = np.zeros(len(both), bool)
     for column in sorted_table.columns:
         here = column.combine_chunks()
-        one, next_one = here.slice(0, len(here) - 1), here.slice(1)
-        unequal = pc.fill_null(pc.not_equal(next_one, one), pc.xor(pc.is_null(next_one), pc.is_null(one)))
+        unequal = pc.fill_null(pc.not_equal(here.slice(1), here.slice(0, len(here) - 1)), False)
         differs[1:] |= np.asarray(unequal.to_numpy(zero_copy_only=False), bool)
     ranks = np.empty(len(both), np.int64)
     ranks[order.to_numpy()] = np.cumsum(differs)

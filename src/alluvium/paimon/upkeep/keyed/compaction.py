@@ -77,7 +77,7 @@ class Compaction:
         """The entries of files that come to another level."""
         # "None" of a file that may hold such rows is not believed at level 0, but would be above: there it is not told.
         counts = self.entries["delete_row_count"]
-        doubted = pc.and_(may_take_back(self.entries, self.schema), pc.equal(pc.fill_null(counts, 1), 0))
+        doubted = pc.and_(may_take_back(self.entries, self.schema), pc.equal(counts, 0))
         counts = pc.if_else(doubted, pa.scalar(None, pa.int64()), counts)
         entries = _with_column(self.entries, "delete_row_count", counts)
         return _with_column(entries, "level", self.fates["level"].cast(pa.int32())).filter(self.is_moved)
