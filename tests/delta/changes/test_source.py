@@ -258,6 +258,17 @@ def test_a_remove_of_a_file_of_the_first_version_is_completed(table: ChangeTable
     assert changed(alluvium.open(table.url).changes(1)) == [(1, "v1", "delete", 1)]
 
 
+def test_a_remove_is_completed_by_what_stood_before_the_whole_range(table: ChangeTable) -> None:
+    """Behind it follow versions in which the file is gone: the state is asked for before the first of them."""
+    table.commit(protocol(), metadata(), table.add("a.parquet", [1]), table.add("b.parquet", [2]))
+    table.commit({"remove": {"path": "a.parquet", "deletionTimestamp": 0, "dataChange": True}})
+    table.commit(table.add("c.parquet", [3]))
+    table.commit(table.remove("b.parquet"))
+    assert changed(alluvium.open(table.url).changes(1)) == [
+        (1, "v1", "delete", 1), (2, "v2", "delete", 3), (3, "v3", "insert", 2)
+    ]  # fmt: skip
+
+
 def test_a_remove_of_a_file_that_nobody_added(table: ChangeTable) -> None:
     table.commit(protocol(), metadata())
     table.commit({"remove": {"path": "x.parquet", "dataChange": True}})

@@ -191,3 +191,18 @@ def test_a_quick_commit_asks_nothing(store: Store, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(type(store), "head", lambda self, path: (asked.append(path), head(self, path))[1])
     append(store, 1)
     assert commit_path(0) not in asked and ids(store) == [0, 1]
+
+
+@pytest.mark.parametrize("more", [1, 2], ids=["the newest", "one in between"])
+def test_a_draft_learns_that_a_later_commit_was_cleaned(store: Store, more: int) -> None:
+    """Of the newest version too, of which nothing but its checkpoint is left: nobody can tell what it did."""
+    append(store, 0)
+    target = open_target(store)
+    append(store, *range(1, more + 1))
+    snapshot = load_snapshot(store, 1)
+    write_checkpoint(store, snapshot.state, CheckpointOptions(0, 0), snapshot.files)
+    store.delete(commit_path(1))
+    with pytest.raises(CommitConflict) as caught:
+        commit_rows(target, [7])
+    assert caught.value.code == "base-expired"
+    assert ids(store) == list(range(more + 1))

@@ -70,6 +70,8 @@ MONTHS = ["2023-12", "2024-01", "2024-03", None]
         ([("m", "string", "DATE_FORMAT(tn, 'yyyy-MM')", MONTHS)], "tn > '2024-02-10'", [2, 3]),
         ([("m", "string", "date_format(ts, 'yyyyMM')", ["202312", "202403"])], "ts < '2024-01-20'", [0]),
         ([("m", "string", "date_format(ts, 'MM-yyyy')", ["12-2023", "03-2024"])], "ts < '2024-01-20'", [0, 1]),
+        # Parts of one digit are no such text: read as if they were, the second of January is December.
+        ([("d", "string", "DATE_FORMAT(tn, 'yyyy-MM-dd')", ["2024-1-2", "2024-03-01"])], "tn < '2024-02-01'", [0]),
         ([("m", "date", "trunc(tn, 'MONTH')", ["2024-01-01", "2024-03-01"])], "tn < '2024-02-01'", [0]),
         ([("h", "timestamp", "date_trunc('DAY', ts)", ["2024-01-01 00:00:00", "2024-01-05 00:00:00"])],
          "ts >= '2024-01-04'", [1]),
