@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -25,7 +26,7 @@ from alluvium.delta.description.merge_schema import merged_config
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.changes import Committed, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import from_spark
@@ -137,7 +138,9 @@ def _merging(
         request = replace(request, source=source.rows)
         target = replace(_target(snapshot, request, retry), layout=session_layout(spark))
         rows = lane.rows(spark, target, source, request.condition, request.clauses, request.name, request.evolves)
-        yield lane.merge(spark, target, request, rows, started)
+        # A blind append may not be ordered after rows that were compared with those of the table.
+        current = partial(ensure_current, snapshot=snapshot, scope=ReadScope.table(), admits_blind=False)
+        yield lane.merge(spark, target, request, rows, started, current)
 
 
 def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> DeltaTarget:

@@ -14,6 +14,7 @@ from alluvium.commands.delete import TABLE
 from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_rows import MergeRows, hidden_name
 from alluvium.commands.merge.merge_source import BROADCAST_BYTES, SourceFigures
+from alluvium.commands.own_reads import unpinned
 from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.row_changes import Join, RowChanges
@@ -34,6 +35,8 @@ from alluvium.spark.statements.resolve import (
     resolve_condition,
     shown_text,
 )
+from alluvium.spark.statements.statement import reads_so_far
+from alluvium.spark.statements.table_reads import TableRead
 from alluvium.storage.store import OpenStore
 
 
@@ -82,6 +85,7 @@ class Merge:
         request: What to merge.
         rows: What rows come to.
         started: When the verb began (`time.monotonic`).
+        ensure_current: Raises where scans of the table itself, in subqueries, show what is no longer so.
         open_store: The table's objects for Python workers.
         figures: Of the source.
     """
@@ -91,6 +95,7 @@ class Merge:
     request: MergeRequest
     rows: MergeRows
     started: float
+    ensure_current: Callable[[tuple[TableRead, ...]], None]
     open_store: OpenStore | None = None
     figures: dict[str, int] = field(default_factory=dict)
 
@@ -101,6 +106,7 @@ class Merge:
         joined = table.join(request.source)
         condition = resolve_condition(joined, request.condition, "the condition of MERGE")
         self.rows.ensure_resolvable(table)
+        self.ensure_current(unpinned(reads_so_far()))
         figures = self._measured(table, condition, version)
         own = condition_tree(table, condition, version.schema, request.name)
         skips = skips_within_files(own, tuple(version.partition_columns))
@@ -142,8 +148,9 @@ class Merge:
             numbered=p.rows.numbered,
             ensure_single=lambda located: self._ensure_single(p.rows, p.candidates, located),
         )
-        # A source that is the table's own depends on rows that the condition does not speak of.
-        where = ReadScope.rows(p.where).beside(p.rows.source.scope).where
+        # A source that is the table's own, or a value, depends on rows that the condition does not speak of.
+        has_read = bool(unpinned(reads_so_far()))
+        where = None if has_read else ReadScope.rows(p.where).beside(p.rows.source.scope).where
         changes = RowChanges(p.rows.first_pass, p.candidates, where, join, assigned=p.rows.assigned)
         verb = Verb(operation, partial(merge_metrics, self.figures), self.started, txn=txn, open_store=self.open_store)
         return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)

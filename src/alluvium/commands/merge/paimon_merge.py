@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -138,4 +139,5 @@ def _merging(
         kinds = RowKinds(takes_back) if snapshot.schema.primary_keys else None
         target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry, kind=kinds)
         rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name, open_store=open_store)
-        yield Merge(spark, target, request, rows, started, open_store)
+        current = partial(ensure_current, snapshot=snapshot)
+        yield Merge(spark, target, request, rows, started, current, open_store)

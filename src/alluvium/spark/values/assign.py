@@ -70,8 +70,7 @@ def assignments(
         policy: What becomes of values that do not fit their column.
         defaults: What the word `default` stands for, by column; null for others.
         fills: See `fit`.
-        is_update: Whether values may have subqueries, and texts are trimmed and padded (`within_length`), as in an
-            UPDATE; a MERGE does neither.
+        is_update: Whether texts are trimmed and padded (`within_length`), as in an UPDATE; a MERGE does neither.
 
     Raises:
         InvalidRequest: `"unknown-column"`; `"assigned-twice"`; `"invalid-expression"`: a value does not resolve;
@@ -82,7 +81,7 @@ def assignments(
         value, shown = each.value, f"the value of {each.said!r} in {what}"
         if is_default(value, schema):
             value = default_of(each.path, defaults or {})
-        resolved = resolve(rows, value, shown, subqueries=is_update)
+        resolved = resolve(rows, value, shown, subqueries=True)
         source = value_type(resolved.type, shown)
         found[each.path] = NewValue(".".join(each.path), resolved.column, source, each.type)
     fitted = fit(rows, list(found.values()), policy, fills=fills)
