@@ -122,17 +122,23 @@ def test_rows_of_an_older_state_take_nothing_away(spark, tmp_path: Path, name: s
     alluvium.write(news(spark).where("k > 49"), url, mode="append", format="paimon")
     now = rows(url)
     merge = table.merge(old.alias("s"), "t.k = s.k").whenNotMatchedBySourceDelete()
+    highest = {"s": "(select max(s) from older_rows)"}
+    by_value = table.merge(news(spark), "t.k = s.k").whenMatchedUpdate(set=highest)
     acts = [
         lambda: alluvium.write(old, url, mode="overwrite", format="paimon"),
         merge.execute,
         lambda: table.delete("t.k not in (select k from older_rows)"),
-        lambda: table.update("t.k > 1", {"s": "(select max(s) from older_rows)"}),
+        lambda: table.update("t.k > 1", highest),
+        by_value.execute,
     ]
     for act in acts:
         with pytest.raises(CommitConflict) as raised:
             act()
         assert raised.value.code == "concurrent-append" and "read the table again" in str(raised.value.hint)
     assert rows(url) == now
+    alluvium.read(spark, url).createOrReplaceTempView("older_rows")
+    by_value.execute()
+    assert rows(url) == now | dict.fromkeys((3, 4, 50, 51), "s9")
     # One that was asked for is meant, and so is the newest.
     alluvium.write(alluvium.read(spark, url, version=1), url, mode="overwrite", format="paimon")
     alluvium.write(alluvium.read(spark, url).where("k < 5"), url, mode="overwrite", format="paimon")
