@@ -21,6 +21,7 @@ from alluvium.codecs.footers.column_bounds import ColumnBounds
 from alluvium.codecs.footers.parquet_footer import FileFooter, read_footer
 from alluvium.expr.tree import Expression
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema import DataField, parse_type
@@ -49,8 +50,8 @@ from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 
-def open_target(store: Store, **options: str) -> PaimonTarget:
-    snapshot = load_snapshot(store, At())
+def open_target(store: Store, branch: str = MAIN_BRANCH, **options: str) -> PaimonTarget:
+    snapshot = load_snapshot(store, At(), branch)
     schema = snapshot.schema
     return PaimonTarget(store, replaced(schema, options={**schema.options, **options}), snapshot)
 

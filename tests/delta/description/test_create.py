@@ -134,6 +134,7 @@ def test_binary_columns_partition_a_table():
         ({"delta.enableChangeDataFeed": "true"}, "changeDataFeed"),
         ({"delta.columnMapping.mode": "name"}, "columnMapping"),
         ({"DELTA.enabledeletionvectors": "true"}, "deletionVectors"),
+        ({"delta.enableDeletionVectors": " True "}, "deletionVectors"),
         ({"delta.constraints.positive": "id > 0"}, "checkConstraints"),
         ({"delta.enableRowTracking": "true"}, "rowTracking"),
         ({"delta.enableIcebergCompatV2": "true"}, "icebergCompatV2"),

@@ -21,9 +21,16 @@ JAVA_VERBS = frozenset(
     {
         "create", "append", "overwrite", "dynamic_overwrite", "delete", "update", "merge", "compact", "compact_manifests",
         "create_tag", "delete_tag", "rollback", "purge", "expire", "orphans", "add_column", "rename_column",
-        "drop_column", "widen", "set_option",
+        "drop_column", "widen", "set_option", "create_branch", "append_to_branch", "delete_branch", "fast_forward",
+        "set_consumer",
     }
 )  # fmt: skip
+
+
+def _lets_go(call: dict[str, Any]) -> bool:
+    """Whether Java would delete files that a branch needs: it keeps them for tags of the main one alone."""
+    takes_tags = call["verb"] in ("delete_tag", "rollback") or (call["verb"] == "create_tag" and call["replace"])
+    return takes_tags or (call["verb"] == "expire" and call["loose"])
 
 
 class JavaEngine(ReferenceEngine):
@@ -38,6 +45,11 @@ class JavaEngine(ReferenceEngine):
         super().__init__("java", JAVA_VERBS, ())
 
     def can(self, call: dict[str, Any], constrained: bool) -> bool:
+        if call["branches"] and _lets_go(call):
+            return False
+        if call["verb"] == "create_branch" and call["expired"]:
+            # It copies the snapshot's file, which is gone, and leaves a branch behind that has none.
+            return False
         # Rows of append tables are changed by Spark's and Flink's own code, which is not in the kit.
         if call["verb"] == "compact" and call["of_buckets"] and not call["full"]:
             # It compacts what it has compacted within the same job, and then refuses to commit, be all rows its own.

@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from model.paimon.all_verbs import VERBS
+from model.paimon.holders import held
 from model.paimon.observe import PaimonObserver
-from model.paimon.verbs import VERBS, PaimonBound, in_orc
+from model.paimon.verbs import PaimonBound, in_orc
 from model.paimon.world import PaimonWorld, by_writers, is_keyed
 from model.script import Engine, Script, Step, random_steps
 from model.state import ID, Column, Version
@@ -112,7 +114,7 @@ def begin(url: str, sequence: Script, engines: Mapping[str, Engine], calls: list
 
 def complete(bound: PaimonBound, world: PaimonWorld) -> None:
     """What engines without SQL need to know is in the call, and whether rows are for writers alone that compact."""
-    bound.call["by_writers"] = by_writers(world.now)
+    bound.call |= {"by_writers": by_writers(world.now), **held(world)}
     if bound.call["verb"] == "compact":
         bound.call["of_buckets"] = not is_keyed(world.now) and "bucket-key" in world.now.properties
     if "edits" in bound.call:

@@ -44,14 +44,14 @@ class JavaEngine:
     def do(self, url, call):
         getattr(self, "_" + call["verb"])(url, call)
 
-    def rows_at(self, url, version=None, tag=None, where=None, between=None):
-        """The newest state, or that of a snapshot or a tag; with `where` (column, value) at least the rows that have it;
+    def rows_at(self, url, version=None, tag=None, where=None, between=None, branch=None):
+        """The newest state, or that of a snapshot, a tag or a branch; with `where` (column, value) at least the rows that have it;
         `between` two snapshots what came, with its kind.
         """
         options = {"scan.snapshot-id": version} if version else {"scan.tag-name": tag} if tag else None
         if between:
             options = {"incremental-between": f"{between[0]},{between[1]}"}
-        rows = paimon_java.read(url, options, where=where).to_pylist()
+        rows = paimon_java.read(url, options, branch, where=where).to_pylist()
         return [{name: told(value) for name, value in row.items()} for row in rows]
 
     # --- rows ---
@@ -60,18 +60,22 @@ class JavaEngine:
         fields = [{"name": name, "type": TYPES[kind]} for name, kind in call["columns"]]
         paimon_java.create(url, fields, call["partition"], call["keys"], call["properties"])
 
-    def _rows(self, url, rows):
-        schema = paimon_java.arrow_schema(paimon_java.open_table(url).rowType())
+    def _rows(self, url, rows, branch=None):
+        schema = paimon_java.arrow_schema(paimon_java.open_table(url, branch=branch).rowType())
         rows = [{field.name: value_of(row.get(field.name), field.type) for field in schema} for row in rows]
         return paimon_java.rows_to_arrow(rows, schema)
 
     def _put(self, url, call, **how):
         names = [name for name, _ in call["columns"]]
-        rows = self._rows(url, [dict(zip(names, row)) for row in call["rows"]])  # noqa: B905  # Python 3.9 has no strict
+        rows = [dict(zip(names, row)) for row in call["rows"]]  # noqa: B905  # Python 3.9 has no strict
+        rows = self._rows(url, rows, how.get("branch"))
         paimon_java.write(url, rows, **how)
 
     def _append(self, url, call):
         self._put(url, call)
+
+    def _append_to_branch(self, url, call):
+        self._put(url, call, branch=call["branch"])
 
     def _overwrite(self, url, call):
         self._put(url, call, overwrite={}, options={"dynamic-partition-overwrite": "false"})
@@ -152,6 +156,23 @@ class JavaEngine:
 
     def _expire(self, url, call):
         paimon_java.step(url, "expire", call["keeps"])
+
+    def _create_branch(self, url, call):
+        paimon_java.call(paimon_java.open_table(url), "createBranch", call["name"], call["tag"])
+
+    def _delete_branch(self, url, call):
+        paimon_java.call(paimon_java.open_table(url), "deleteBranch", call["name"])
+
+    def _fast_forward(self, url, call):
+        paimon_java.call(paimon_java.open_table(url), "fastForward", call["name"])
+        self._delete_branch(url, call)
+
+    def _set_consumer(self, url, call):
+        consumers = paimon_java.open_table(url).consumerManager()
+        if call["next"] is None:
+            consumers.deleteConsumer(call["name"])
+        else:
+            consumers.resetConsumer(call["name"], paimon_java.java().consumer.Consumer(call["next"]))
 
     def _purge(self, url, call):
         paimon_java.call(paimon_java.open_table(url), "purgeFiles")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import alluvium
 from alluvium.errors import NotFound
+from alluvium.paimon import PaimonTable
 from model.observe import Reader, ensure, plain, same_rows, same_version
 from model.paimon.changelog import told
 from model.paimon.verbs import PaimonBound
@@ -33,14 +35,15 @@ class Traveller(Protocol):
     passes_over_new: bool
 
     def rows_at(self, url: str, **what: Any) -> list[dict[str, Any]]:
-        """The newest state, that of a `version` or a `tag`; `where` [column, value] at least the rows that have it; what
+        """The newest state, that of a `version`, a `tag` or a `branch`; `where` [column, value] at least the rows that have it; what
         came `between` two snapshots, with its kind.
         """
 
 
-def snapshots_on_disk(url: str) -> list[int]:
+def snapshots_on_disk(url: str, branch: str | None = None) -> list[int]:
     """By the names of files alone: nothing of ours has a say."""
-    return sorted(int(f.name.removeprefix("snapshot-")) for f in Path(url, "snapshot").glob("snapshot-*"))
+    folder = Path(url, f"branch/branch-{branch}" if branch else "", "snapshot")
+    return sorted(int(f.name.removeprefix("snapshot-")) for f in folder.glob("snapshot-*"))
 
 
 def _whole(row: dict[str, Any], but: str = "") -> str:
@@ -78,6 +81,8 @@ class PaimonObserver:
             self._travel(number)
         for name in chance.sample(sorted(world.tags), min(1, len(world.tags))):
             self._tagged(name)
+        for name in chance.sample(sorted(world.branches), min(1, len(world.branches))):
+            self._branch(name)
         for name, reader in self.travellers.items():
             if chance.random() < 0.25:
                 self._read_by(name, reader, chance)
@@ -94,6 +99,8 @@ class PaimonObserver:
         newest = max(snapshots_on_disk(world.url), default=0)
         if bound.back_to is not None:
             self._went_back(bound)
+        elif bound.forward is not None:
+            bound.forward(world)
         else:
             low, high = bound.commits
             if verb == "append" and bound.call["late"]:
@@ -116,15 +123,30 @@ class PaimonObserver:
                 shown = before if bound.keeps_schema else None
                 world.versions[newest] = shown or (bound.after if bound.again is None else bound.again[1])
             world.newest = newest
+        if bound.on_branch is not None:
+            self._wrote_to_branch(bound)
+        if bound.also is not None:
+            bound.also(world)
         if bound.purges:
-            world.tags = {}
+            world.tags, world.branches, world.consumers = {}, {}, {}
         if bound.keeps is not None:
-            world.versions = {n: world.versions[n] for n in sorted(world.versions)[-bound.keeps :]}
+            first = min([sorted(world.versions)[-bound.keeps], *world.consumers.values()])
+            world.versions = {n: version for n, version in world.versions.items() if n >= first}
         if bound.tag is not None:
             name, number = bound.tag
             world.tags.pop(name, None)
             if number is not None:
                 world.tags[name] = (number, world.versions[number])
+
+    def _wrote_to_branch(self, bound: PaimonBound) -> None:
+        assert bound.on_branch is not None
+        name, after = bound.on_branch
+        branch = self.world.branches[name]
+        newest = max(snapshots_on_disk(self.world.url, name))
+        made = newest - max(branch.versions)
+        ensure(1 <= made <= 1 + bound.compacts_too, f"{made} snapshots on the branch {name}")
+        versions = branch.versions | dict.fromkeys(range(newest - made + 1, newest + 1), after)
+        self.world.branches[name] = replace(branch, now=after, versions=versions)
 
     def _uncompacted(self, bound: PaimonBound) -> Version:
         """The state before a writer's compaction: readers may not see yet what was written."""
@@ -262,6 +284,23 @@ class PaimonObserver:
     def _tagged(self, name: str) -> None:
         self._read(f"the tag {name}", self.world.tags[name][1], tag=name)
 
+    def _branch(self, name: str) -> None:
+        branch = self.world.branches[name]
+        self._read(f"the branch {name}", branch.now, branch=name)
+        there = snapshots_on_disk(self.world.url, name)
+        ensure(there == sorted(branch.versions), f"snapshots of the branch {name}", there, sorted(branch.versions))
+        for number, version in branch.versions.items():
+            self._read(f"snapshot {number} of the branch {name}", version, branch=name, version=number)
+
+    def _held(self) -> None:
+        """Names of branches, and how far consumers have come."""
+        told = PaimonTable.forPath(self.world.url)
+        names = told.branches()["branch_name"].to_pylist()
+        ensure(sorted(names) == sorted(self.world.branches), "branches", names, sorted(self.world.branches))
+        columns = told.consumers().to_pydict()
+        found = dict(zip(columns["consumer_id"], columns["next_snapshot_id"], strict=True))
+        ensure(found == self.world.consumers, "consumers", found, self.world.consumers)
+
     def _read_by(self, name: str, reader: Traveller, chance: random.Random) -> None:
         """The newest state as another engine reads it, whole and by a condition; an older snapshot, and a tag."""
         world, now = self.world, self.world.now
@@ -286,6 +325,10 @@ class PaimonObserver:
         if world.tags:
             tag = chance.choice(sorted(world.tags))
             same_version(f"{name} reads the tag {tag}", reader.rows_at(world.url, tag=tag), world.tags[tag][1])
+        if world.branches:
+            branch = chance.choice(sorted(world.branches))
+            rows = reader.rows_at(world.url, branch=branch)
+            same_version(f"{name} reads the branch {branch}", rows, world.branches[branch].now)
 
     def _whole_changelog(self) -> None:
         """All that is told behind the oldest snapshot, whatever became of the files since; by the other engines, too."""
@@ -308,6 +351,9 @@ class PaimonObserver:
             self._whole_changelog()
         for name in sorted(world.tags):
             self._tagged(name)
+        for name in sorted(world.branches):
+            self._branch(name)
+        self._held()
         if world.copy is not None:
             self._copied()
         names = self.view.system("tags")["tag_name"].to_pylist() if world.newest else []

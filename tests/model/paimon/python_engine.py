@@ -94,6 +94,10 @@ class PaimonPython:
             PaimonTable.forPath(url).compact_manifests()
         target.commit(new)
 
+    def _append_to_branch(self, url: str, call: dict[str, Any]) -> None:
+        target = open_target(open_store(url), call["branch"])
+        target.commit(stage(target, typed(target, rows_of(call))))
+
     def _put(self, url: str, call: dict[str, Any], how: Replace) -> None:
         target = open_target(open_store(url))
         append(target, typed(target, rows_of(call)), how)
@@ -159,6 +163,20 @@ class PaimonPython:
 
     def _rollback_as_latest(self, url: str, call: dict[str, Any]) -> None:
         PaimonTable.forPath(url).rollback_to_as_latest(call["tag"], call["snapshot"])
+
+    def _create_branch(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).create_branch(call["name"], call["tag"])
+
+    def _delete_branch(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).delete_branch(call["name"])
+
+    def _fast_forward(self, url: str, call: dict[str, Any]) -> None:
+        table = PaimonTable.forPath(url)
+        table.fast_forward(call["name"])
+        table.delete_branch(call["name"])
+
+    def _set_consumer(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).reset_consumer(call["name"], call["next"])
 
     def _purge(self, url: str, call: dict[str, Any]) -> None:
         PaimonTable.forPath(url).purge_files()

@@ -14,7 +14,7 @@ from alluvium.api.paimon.paimon_view import PaimonView
 from alluvium.paimon.commit import assemble
 from alluvium.paimon.files import manifest_merge
 from alluvium.paimon.upkeep.life import as_latest
-from alluvium.paimon.upkeep.removal import remove
+from alluvium.paimon.upkeep.removal import expire, remove
 from alluvium.paimon.upkeep.removal.roots import Kind
 from alluvium.paimon.write import keyed, target
 from alluvium.paimon.write.target import PaimonTarget
@@ -100,7 +100,7 @@ def tag_forgotten(patch: pytest.MonkeyPatch) -> None:
 def ids_from_the_start(patch: pytest.MonkeyPatch) -> None:
     """New rows get ids as if there were none yet."""
     real = assemble.with_row_ids
-    patch.setattr(assemble, "with_row_ids", lambda added, snapshot, first: real(added, snapshot, 0))
+    patch.setattr(assemble, "with_row_ids", lambda added, snapshot, _, compacts: real(added, snapshot, 0, compacts))
 
 
 def rows_come_back(patch: pytest.MonkeyPatch) -> None:
@@ -109,10 +109,15 @@ def rows_come_back(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(as_latest, "read_index_manifest", lambda store, name: real(store, name).slice(0, 0))
 
 
+def consumer_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Snapshots expire that somebody has yet to read."""
+    patch.setattr(expire, "least_next_snapshot", lambda store, branch: None)
+
+
 DEFECTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     f.__name__: f
     for f in (
         lost_remove, doubled_append, vector_off_by_one, stale_read, numbers_from_the_start, manifest_left_out,
-        tag_forgotten, ids_from_the_start, rows_come_back,
+        tag_forgotten, ids_from_the_start, rows_come_back, consumer_forgotten,
     )
 }  # fmt: skip

@@ -24,7 +24,7 @@ class PaimonSpark(SparkEngine):
         super().__init__(name, spark, alluvium, by_sql, KNOWN)
 
     def can(self, call: dict[str, Any], constrained: bool) -> bool:
-        return call["verb"] in MOVES
+        return call["verb"] in MOVES or call["verb"] == "append_to_branch"
 
     def rows_at(
         self,
@@ -33,11 +33,12 @@ class PaimonSpark(SparkEngine):
         tag: str | None = None,
         where: Any = None,
         between: tuple[int, int] | None = None,
+        branch: str | None = None,
     ) -> Any:
         """As another engine's; with `where` exactly the rows that have the value."""
         if between is not None:
             return [told(row) for row in alluvium.changes(self._spark, url, *between).collect()]
-        rows = alluvium.read(self._spark, url, version=version, tag=tag)
+        rows = alluvium.read(self._spark, url, version=version, tag=tag, branch=branch)
         if where is not None:
             rows = rows.where(F.col(quoted(where[0])) == F.lit(where[1]))
         return [told(row) for row in rows.collect()]
@@ -50,6 +51,9 @@ class PaimonSpark(SparkEngine):
 
     def _save(self, url: str, call: dict[str, Any], mode: str, **options: Any) -> None:
         alluvium.write(frame(self._spark, call), url, mode=mode, format="paimon", **options)
+
+    def _append_to_branch(self, url: str, call: dict[str, Any]) -> None:
+        self._save(url, call, "append", branch=call["branch"])
 
     def _sql(self, url: str, text: str) -> Any:
         return self._spark.sql(text.replace("{t}", f"paimon.`{url}`"))

@@ -47,6 +47,9 @@ class PaimonBound:
         again: The snapshot whose state is the newest again by a commit, and what it shows by its own columns.
         purges: Whether nothing stays but the newest snapshot, tags included.
         copies: Whether a copy is made.
+        on_branch: A branch that is written to, and what it is afterwards.
+        forward: Has the world go on as another branch did.
+        also: Takes over what becomes of anything beside the main branch.
         by: The engine that did it.
         refused: It must change nothing.
     """
@@ -65,6 +68,9 @@ class PaimonBound:
     again: tuple[int, Version] | None = None
     purges: bool = False
     copies: bool = False
+    on_branch: tuple[str, Version] | None = None
+    forward: Callable[[PaimonWorld], None] | None = None
+    also: Callable[[PaimonWorld], None] | None = None
     by: Any = None
     refused: bool = False
 
@@ -89,7 +95,7 @@ Bind = Callable[[PaimonWorld, random.Random], PaimonBound | None]
 REWRITES = frozenset({"APPEND", "OVERWRITE"})
 
 
-def _new(chance: random.Random, now: Version, keys: list[int]) -> dict[int, Row]:
+def new_rows(chance: random.Random, now: Version, keys: list[int]) -> dict[int, Row]:
     return {key: behind_deletions(now, r.new_row(chance, now, key)) for key in keys}
 
 
@@ -97,7 +103,7 @@ def append(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
     """Of keys some that are there already."""
     now = world.now
     free = sorted(set(range(r.KEYS)) - (set() if is_keyed(now) else now.rows.keys()))
-    rows = _new(chance, now, chance.sample(free, min(len(free), chance.randint(1, 6))))
+    rows = new_rows(chance, now, chance.sample(free, min(len(free), chance.randint(1, 6))))
     if not rows:
         return None
     # Another writer's commit is in between only where the library's own code stages the rows.
@@ -110,7 +116,7 @@ def append(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
 
 def overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound:
     now = world.now
-    rows = _new(chance, now, chance.sample(range(r.KEYS), chance.randint(1, 8)))
+    rows = new_rows(chance, now, chance.sample(range(r.KEYS), chance.randint(1, 8)))
     call = {"verb": "overwrite", **r.table_of(now, list(rows.values()))}
     return PaimonBound(call, now.with_rows(rows), kinds=frozenset({"OVERWRITE"}), fresh=frozenset(rows))
 
@@ -119,7 +125,7 @@ def dynamic_overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound 
     now = world.now
     if not now.partition:
         return None
-    rows = _new(chance, now, chance.sample(range(r.KEYS), 3))
+    rows = new_rows(chance, now, chance.sample(range(r.KEYS), 3))
     parts = {row["p"] for row in rows.values()}
     kept = {key: row for key, row in now.rows.items() if row["p"] not in parts}
     rows = {key: row for key, row in rows.items() if key not in kept}
@@ -136,7 +142,7 @@ def replace_where(world: PaimonWorld, chance: random.Random) -> PaimonBound | No
     tree = random_condition(chance, {"p": "int"})
     kept = {key: row for key, row in now.rows.items() if not holds(tree, row)}
     free = sorted(set(range(r.KEYS)) - kept.keys())
-    rows = _new(chance, now, chance.sample(free, min(len(free), 8)))
+    rows = new_rows(chance, now, chance.sample(free, min(len(free), 8)))
     rows = {key: row for key, row in rows.items() if holds(tree, row)}
     call = {
         "verb": "replace_where",
@@ -255,6 +261,8 @@ def lose_file(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
     now = world.now
     if is_keyed(now) or evolves(now) or "deletion-vectors.enabled" in now.properties or world.tags or not now.rows:
         return None
+    if world.branches or world.consumers:
+        return None  # they hold on to states that have the file
     # What is in it is read from the file itself: nothing of ours has a say.
     name = chance.choice(sorted(alluvium.open(world.url).files()["path"].to_pylist()))
     lost = set(pq.read_table(f"{world.url}/{name}", columns=[ID], partitioning=None)[ID].to_pylist())
@@ -346,30 +354,3 @@ def set_option(world: PaimonWorld, chance: random.Random) -> PaimonBound:
     )  # fmt: skip
     after = replace(world.now, properties={**world.now.properties, name: value})
     return PaimonBound({"verb": "set_option", "name": name, "value": value}, after, (0, 0))
-
-
-VERBS: dict[str, tuple[Bind, int]] = {
-    "append": (append, 14),
-    "overwrite": (overwrite, 2),
-    "dynamic_overwrite": (dynamic_overwrite, 2),
-    "replace_where": (replace_where, 3),
-    "delete": (delete, 6),
-    "update": (update, 6),
-    "merge": (merge, 7),
-    "compact": (compact, 5),
-    "compact_manifests": (compact_manifests, 2),
-    "create_tag": (create_tag, 3),
-    "delete_tag": (delete_tag, 1),
-    "rollback": (rollback, 2),
-    "rollback_as_latest": (rollback_as_latest, 2),
-    "purge": (purge, 1),
-    "lose_file": (lose_file, 1),
-    "copy": (copy, 2),
-    "expire": (expire, 3),
-    "orphans": (orphans, 2),
-    "add_column": (add_column, 2),
-    "rename_column": (rename_column, 2),
-    "drop_column": (drop_column, 1),
-    "widen": (widen, 2),
-    "set_option": (set_option, 2),
-}

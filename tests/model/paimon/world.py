@@ -13,6 +13,23 @@ from model.values import Row, Value
 Told = tuple[str, Row]
 
 
+@dataclass(frozen=True)
+class Branch:
+    """A branch beside the main one.
+
+    Attributes:
+        tag: Of which it was made.
+        began: The snapshot of that.
+        now: What reading it gives.
+        versions: What each of its snapshots was.
+    """
+
+    tag: str
+    began: int
+    now: Version
+    versions: dict[int, Version]
+
+
 @dataclass
 class PaimonWorld:
     """The table under test.
@@ -30,6 +47,8 @@ class PaimonWorld:
         next_key: Number of the next column or tag.
         told: What the changelog of a snapshot tells, by kind and row; of the others nothing.
         unfinished: Snapshots with files that a writer's compaction of its own took in behind them.
+        branches: By their names.
+        consumers: Name to the snapshot that it reads next.
     """
 
     url: str
@@ -43,6 +62,8 @@ class PaimonWorld:
     next_key: int = 0
     told: dict[int, list[Told]] = field(default_factory=dict)
     unfinished: set[int] = field(default_factory=set)
+    branches: dict[str, Branch] = field(default_factory=dict)
+    consumers: dict[str, int] = field(default_factory=dict)
 
     @property
     def whole(self) -> list[int]:

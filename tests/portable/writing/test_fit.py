@@ -8,8 +8,8 @@ import decimal
 import pyarrow as pa
 import pytest
 
-from alluvium.errors import AlluviumError
-from alluvium.portable.writing.fit import fit_columns
+from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
+from alluvium.portable.writing.fit import fit_columns, fit_values
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Decimal, Field, Map, Struct
 
@@ -151,3 +151,109 @@ def test_what_helps_is_said(values: pa.Array, target: DataType, said: str | None
     hints = ("say astype('Int64')", "give the times a zone")
     assert [hint for hint in hints if hint in str(caught.value)] == ([] if said is None else [said])
     assert "column 'c' is " in str(caught.value)
+
+
+DEEP = Struct((Field("l", Array(ROW)), Field("m", Map(t.STRING, ROW)), Field("k", Map(ROW, t.LONG))))
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "said"),
+    [
+        (pa.struct([("z", pa.int64())]), "C.z", "it has no column 'C.z'"),
+        (pa.struct([("a", pa.int64()), ("A", pa.int64())]), "C.A", "'C.A' comes twice"),
+        (pa.struct([("a", pa.string())]), "C.a", "column 'C.a' is string, the table's int"),
+        (pa.struct([("b", pa.string())]), "C.b", "column 'C.b' is string, the table's array<string>"),
+        (pa.struct([("b", pa.list_(pa.int64()))]), "C.b.element", "column 'C.b.element' is bigint, the table's string"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_where_in_a_column_it_does_not_fit(kind: pa.DataType, place: str, said: str) -> None:
+    """By the path in the table, of which the data's own spelling is shown where the table has none."""
+    with pytest.raises(InvalidRequest) as caught:
+        fit_columns(pa.schema([("C", kind)]), Struct((Field("C", ROW),)))
+    assert (caught.value.code, caught.value.column) == ("schema-mismatch", place)
+    assert f"{said}\n" in str(caught.value)
+    for member, wrapped, path in (
+        ("l", pa.list_(kind), "l.element"),
+        ("m", pa.map_(pa.string(), kind), "m.value"),
+        ("k", pa.map_(kind, pa.int64()), "k.key"),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            fit_columns(pa.schema([(member, wrapped)]), DEEP)
+        assert caught.value.column == f"{path}{place[1:]}"
+
+
+@pytest.mark.parametrize(
+    ("names", "column", "said"),
+    [
+        (["a", "zz"], "zz", "it has no column 'zz'"),
+        (["a", "b", "A"], "A", "'A' comes twice"),
+        (["b", "b"], "b", "'b' comes twice"),
+    ],
+)
+def test_columns_that_a_table_lacks_or_that_come_twice(names: list[str], column: str, said: str) -> None:
+    table = Struct((Field("a", t.LONG), Field("b", t.LONG)))
+    with pytest.raises(InvalidRequest) as caught:
+        fit_columns(pa.schema([(name, pa.int64()) for name in names]), table)
+    assert (caught.value.code, caught.value.column) == ("schema-mismatch", column)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "place"),
+    [
+        (pa.duration("s"), t.LONG, "c"),
+        (pa.struct([("a", pa.duration("s"))]), ROW, "c.a"),
+        (pa.list_(pa.duration("s")), Array(t.LONG), "c.element"),
+        (pa.map_(pa.string(), pa.duration("s")), Map(t.STRING, t.LONG), "c.value"),
+    ],
+    ids=str,
+)
+def test_types_that_no_table_has_are_told_where_they_are(kind: pa.DataType, target: DataType, place: str) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        fit_columns(pa.schema([("c", kind)]), Struct((Field("c", target),)))
+    assert (caught.value.code, caught.value.column) == ("unsupported-type", place)
+
+
+def test_each_column_comes_from_its_place() -> None:
+    table = Struct(tuple(Field(name, t.LONG) for name in "abcd"))
+    rows = pa.RecordBatch.from_pydict({"C": [1, None], "a": [3, 4], "D": pa.array([5, 6], pa.int8())})
+    found = fit_columns(rows.schema, table)
+    assert list(found) == ["a", "b", "c", "d"] and [found[n].place for n in "abcd"] == [1, None, 0, 2]
+    assert {n: found[n].of(rows).to_pylist() for n in "abcd"} == {"a": [3, 4], "b": [None, None], "c": [1, None], "d": [5, 6]}  # fmt: skip
+    assert all(found[n].of(rows).type == pa.int64() for n in "abcd")
+
+
+@pytest.mark.parametrize("kind", [t.VARIANT, Array(t.VARIANT), Struct((Field("v", t.VARIANT),)), Map(t.STRING, t.VARIANT)], ids=str)  # fmt: skip
+def test_variants_are_nulls_or_sparks(kind: DataType) -> None:
+    table = Struct((Field("c", kind),))
+    rows = pa.RecordBatch.from_pydict({"c": pa.nulls(2)})
+    assert fit_columns(rows.schema, table)["c"].of(rows).to_pylist() == [None, None]
+    with pytest.raises(UnsupportedFeature) as caught:
+        fit_columns(pa.schema([("c", pa.string())]), table)
+    assert (caught.value.code, caught.value.column) == ("unsupported-type", "c")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2), pa.list_view(pa.int64())],
+    ids=str,
+)
+def test_lists_of_every_kind(kind: pa.DataType) -> None:
+    rows = [[1, 2], None, [3, None], [4, 5]]
+    values = pa.array([[8, 9], *rows], kind).slice(1)
+    assert fitted(values, Array(t.INTEGER)) == rows
+
+
+def test_values_of_a_column_that_is_computed() -> None:
+    values = pa.array([{"x": 1, "a": 300}, None], pa.struct([("x", pa.int64()), ("a", pa.int64())]))
+    target = Field("r", Struct((Field("A", t.INTEGER), Field("X", t.LONG), Field("y", t.STRING))))
+    made = fit_values(values, target)
+    assert made.to_pylist() == [{"A": 300, "X": 1, "y": None}, None]
+    with pytest.raises(InvalidRequest) as caught:
+        fit_values(values, Field("r", Struct((Field("a", t.BYTE), Field("x", t.LONG)))))
+    assert (caught.value.code, caught.value.column) == ("invalid-data", "r.a")
+    with pytest.raises(InvalidRequest) as caught:
+        fit_values(values, Field("r", Struct((Field("a", t.LONG),))))
+    assert (caught.value.code, caught.value.column) == ("schema-mismatch", "r.x")
+    assert "it has no column 'r.x'" in str(caught.value)

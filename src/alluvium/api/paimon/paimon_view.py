@@ -25,6 +25,7 @@ from alluvium.paimon.log.history import read_history
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import logical_schema
+from alluvium.paimon.terms.options import FALLBACK_BRANCH
 from alluvium.paimon.view.changes import (
     BINLOG,
     PLACES,
@@ -38,6 +39,7 @@ from alluvium.paimon.view.changes import (
     plan_changes,
     plan_difference,
 )
+from alluvium.paimon.view.fallback import fallback_branch
 from alluvium.paimon.view.merge import KIND, keep_deletes
 from alluvium.paimon.view.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.view.source import named_columns
@@ -275,11 +277,17 @@ class PaimonView:
         return History(read_history(self._snapshot, limit))
 
     def refresh(self) -> PaimonView:
-        """The newest state of the branch, or the one that the table's own options pin."""
+        """The newest state of the branch, or the one that the table's own options pin.
+
+        Numbers of snapshots come again behind a rollback and by `fast_forward`: what a snapshot says is compared.
+        """
         old = self._snapshot
-        options = {key: value for key, value in old.asked.items() if not key.startswith("scan.")}
+        points = {key for key in old.asked if key.startswith("scan.") and key != FALLBACK_BRANCH.key}
+        options = {key: value for key, value in old.asked.items() if key not in points}
         newer = load_snapshot(old.store, None, old.branch, options, old.time_zone, old.open_store)
-        return self if newer.version == old.version and newer.schema == old.schema else replace(self, _snapshot=newer)
+        is_same = newer.document == old.document and newer.schema == old.schema
+        # Nobody asks here how far a fallback branch has come.
+        return self if is_same and fallback_branch(newer) is None else replace(self, _snapshot=newer)
 
     def __repr__(self) -> str:
         return f"PaimonView({self.url!r}, format='paimon', version={self.version})"

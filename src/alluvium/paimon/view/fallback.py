@@ -61,10 +61,16 @@ def _columns_of(state: Snapshot) -> list[tuple[str, str]]:
     return [(f.name, str(f.type.with_nullable(True)).replace(" NOT NULL", "")) for f in state.schema.fields]
 
 
+def fallback_branch(snapshot: Snapshot) -> str | None:
+    """The branch that shows partitions which the table has not; None: there is none."""
+    branch = FALLBACK_BRANCH.get(snapshot.schema.options)
+    return branch if branch and branch != snapshot.branch else None
+
+
 def fallback_state(snapshot: Snapshot) -> Snapshot | None:
     """The state of the fallback branch that is behind a snapshot; None: there is no such branch."""
-    branch = FALLBACK_BRANCH.get(snapshot.schema.options)
-    if not branch or branch == snapshot.branch:
+    branch = fallback_branch(snapshot)
+    if branch is None:
         return None
     options = {k: v for k, v in snapshot.asked.items() if k != "branch" and not k.startswith("scan.")}
     return snapshot.beside(branch, lambda: _load_state(snapshot, branch, options))

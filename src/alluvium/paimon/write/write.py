@@ -31,6 +31,7 @@ from alluvium.paimon.schema.arrow import to_arrow as arrow_type
 from alluvium.paimon.schema.logical import as_brought, declared_text, to_logical, written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField, DataType
+from alluvium.paimon.terms.compaction_options import target_size
 from alluvium.paimon.terms.options import (
     BUCKET,
     BUCKET_FUNCTION,
@@ -173,7 +174,7 @@ def plan_write(
         materialize_partitions=True,
         # A bucket's rows come together, or each task would leave a file in every bucket.
         rebalance=bucketing is not None and keyed is None,
-        target_file_bytes=TARGET_FILE_SIZE.get(schema.options),
+        target_file_bytes=target_size(schema.options) if schema.primary_keys else TARGET_FILE_SIZE.get(schema.options),
         bucket=bucketing,
         assigned=_assigned(schema, base) if finds_buckets and not moves_keys(schema) else None,
         crossing=crossing_of(schema, base) if finds_buckets and moves_keys(schema) else None,

@@ -11,6 +11,7 @@ import pytest
 from faulty_store import FaultyStore, When
 from paimon_rows import append, ks, make, open_target
 
+import alluvium
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.names import list_branches, list_numbers
@@ -282,3 +283,22 @@ def test_the_hint_of_changelogs_follows_a_rollback(tmp_path: Path, tag: int, lef
     table.rollback_to(f"t{tag}")
     assert list_numbers(store, "changelog", "changelog-") == left
     assert store.get("changelog/LATEST") == str(max(left, default=-1)).encode()
+
+
+@pytest.mark.parametrize("by", ["rollback", "fast_forward"])
+def test_a_refreshed_view_is_not_misled_by_a_number_that_came_again(table: PaimonTable, by: str) -> None:
+    """Three snapshots as before, and the third is another."""
+    view, store = alluvium.open(table.url), table._store
+    assert view.version == 3
+    if by == "rollback":
+        table.rollback_to(2)
+        append(open_target(store), [{"k": 7}])
+    else:
+        table.create_tag("two", 2)
+        table.create_branch("b", "two")
+        append(open_target(store, "b"), [{"k": 7}])
+        table.fast_forward("b")
+    newer = view.refresh()
+    assert (newer.version, sorted(newer.to_arrow()["k"].to_pylist())) == (3, [0, 1, 7])
+    assert newer.refresh() is newer
+    assert sorted(view.to_arrow()["k"].to_pylist()) == [0, 1, 2]
