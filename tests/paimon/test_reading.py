@@ -38,6 +38,9 @@ def sensors(**at: object) -> list[str]:
 def test_keys_merge(readings: str) -> None:
     table = alluvium.open(readings)
     assert (table.format, table.version, table.schema.names) == ("paimon", 3, ("sensor", "place", "value"))
+    # Without columns there are rows all the same.
+    assert table.to_arrow(columns=[]).num_rows == table.to_arrow().num_rows == 2
+    assert sum(batch.num_rows for batch in table.to_batches(columns=[])) == 2
     assert sorted(table.to_arrow(columns=["sensor", "value"]).to_pylist(), key=str) == [
         {"sensor": "a", "value": 2.5},
         {"sensor": "c", "value": 4.0},

@@ -25,14 +25,17 @@ def first_with_traces(
     """
     listing = list_log(snapshot.store)
     commits = [version for version in listing.commits if version < snapshot.version]
-    for place, version in enumerate(commits):
-        if place and not _is_telling(snapshot, version):
+    is_known = False
+    for version in commits:
+        # What one that was read has not, a commit that tells of nothing has not brought.
+        if is_known and not _is_telling(snapshot, version):
             continue
         try:
             found = load_snapshot(snapshot.store, version)
         except NotFound:
             # Without a checkpoint before it nobody reads this version.
             continue
+        is_known = True
         if has_problem(found) or _is_set(found, properties):
             return version
     return None

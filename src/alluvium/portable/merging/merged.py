@@ -31,7 +31,7 @@ def merged_tables(
     Args:
         parts: They.
         merge: Theirs.
-        needed: Columns of the result, and their types.
+        needed: Columns of the result, and their types; none: a key stands for them, as the rows are counted by it.
         files: Where data files lie.
         batch_size: Rows that are decoded at once.
         time_zone: The session's.
@@ -40,6 +40,7 @@ def merged_tables(
         UnsupportedFeature: A row is taken back in a column that cannot take it back.
         CorruptTable: What a column merges by makes no sense, or a value of it.
     """
+    needed = needed or _a_key(parts, merge)
     wanted = set(needed) | _merged_by(merge)
     schema = _schema(parts, wanted, needed)
     numbers = {id(part): number for number, part in enumerate(parts)}
@@ -75,6 +76,10 @@ def _merged(
         # A merge sees rows, and knows not whose.
         error.url = error.url or files.store.url
         raise
+
+
+def _a_key(parts: Sequence[ScanPart], merge: KeyMerge) -> Mapping[str, pa.DataType]:
+    return {c.name: to_arrow(c.type) for part in parts for c in part.output if c.name == merge.keys[0]}
 
 
 def _merged_by(merge: KeyMerge) -> set[str]:
