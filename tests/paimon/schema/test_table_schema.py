@@ -143,6 +143,15 @@ def test_newer_files_are_not_guessed_at() -> None:
     assert (error.value.code, error.value.path) == ("unsupported-schema-version", "schema/schema-0")
 
 
+def test_maps_whose_keys_are_columns_of_files_are_refused() -> None:
+    """Of Paimon 2: the files hold no map at all."""
+    with pytest.raises(UnsupportedFeature) as error:
+        TableSchema.parse(file(options={"fields.a.b.map.storage-layout": "Shared-Shredding"}), "schema/schema-0")
+    assert (error.value.code, error.value.column) == ("unsupported-type", "a.b")
+    assert error.value.features == ("fields.a.b.map.storage-layout = Shared-Shredding",)
+    assert TableSchema.parse(file(options={"fields.a.map.storage-layout": "default"})).options
+
+
 @pytest.mark.parametrize(
     "fields",
     [

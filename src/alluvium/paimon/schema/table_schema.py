@@ -28,6 +28,8 @@ from alluvium.schema.types import JsonValue
 CURRENT_VERSION = 3
 #: A file without a version is as old as this.
 _FIRST_VERSION = 1
+#: Behind `fields.<column>`: how the values of a map stand in files.
+_MAP_LAYOUT = ".map.storage-layout"
 
 
 class SchemaFile(msgspec.Struct, frozen=True, rename="camel"):
@@ -303,6 +305,18 @@ def _decode(data: bytes) -> SchemaFile:
         raise CorruptTable(str(error)) from None
 
 
+def _ensure_plain_maps(options: Mapping[str, str]) -> None:
+    """Paimon 2 may keep the values of a map's frequent keys in columns of their own: its files hold no map then."""
+    for key, value in options.items():
+        if key.startswith("fields.") and key.endswith(_MAP_LAYOUT) and value.strip().lower() != "default":
+            raise UnsupportedFeature(
+                f"maps that are stored as {value!r}",
+                code="unsupported-type",
+                column=key.removeprefix("fields.").removesuffix(_MAP_LAYOUT),
+                features=(f"{key} = {value}",),
+            )
+
+
 def _from_file(file: SchemaFile) -> TableSchema:
     version = _FIRST_VERSION if file.version is None else file.version
     if version > CURRENT_VERSION:
@@ -315,6 +329,7 @@ def _from_file(file: SchemaFile) -> TableSchema:
     if version < _FIRST_VERSION or file.id < 0:
         raise CorruptTable("version and id must not be negative")
     options = {key: _option_text(value) for key, value in (file.options or {}).items()}
+    _ensure_plain_maps(options)
     # "Version 1: should put `bucket -> 1` to `options` if there is no `bucket` key."
     if version <= 1:
         options.setdefault("bucket", "1")
