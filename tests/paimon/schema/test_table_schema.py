@@ -149,7 +149,10 @@ def test_maps_whose_keys_are_columns_of_files_are_refused() -> None:
         TableSchema.parse(file(options={"fields.a.b.map.storage-layout": "Shared-Shredding"}), "schema/schema-0")
     assert (error.value.code, error.value.column) == ("unsupported-type", "a.b")
     assert error.value.features == ("fields.a.b.map.storage-layout = Shared-Shredding",)
-    assert TableSchema.parse(file(options={"fields.a.map.storage-layout": "default"})).options
+    plain = TableSchema.parse(file(options={"fields.a.map.storage-layout": "default"}))
+    with pytest.raises(UnsupportedFeature) as error:
+        plain.apply([SchemaChange.set_option("fields.a.map.storage-layout", "shared-shredding")])
+    assert (error.value.code, error.value.column) == ("unsupported-type", "a")
 
 
 @pytest.mark.parametrize(

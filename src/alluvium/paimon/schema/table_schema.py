@@ -206,6 +206,7 @@ class TableSchema:
             comment,
             _now_ms(),
         )
+        _ensure_plain_maps(created.options)
         ensure_valid(created)
         return created
 
@@ -253,6 +254,7 @@ def _next(before: TableSchema, draft: Draft) -> TableSchema:
         draft.comment,
         _now_ms(),
     )
+    _ensure_plain_maps(evolved.options)
     ensure_valid(evolved, before)
     return evolved
 
