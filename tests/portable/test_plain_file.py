@@ -151,6 +151,92 @@ def test_files_of_other_types_are_read_by_us(
     assert plain(url) == [False]
 
 
+@pytest.mark.parametrize(
+    ("kind", "is_common"),
+    [
+        (pa.bool_(), True),
+        (pa.uint16(), True),
+        (pa.float32(), True),
+        (pa.date32(), True),
+        (pa.decimal128(5, 2), True),
+        (pa.large_string(), True),
+        (pa.string_view(), True),
+        (pa.large_binary(), True),
+        (pa.binary_view(), True),
+        (pa.timestamp("ns"), True),
+        (pa.timestamp("us", "UTC"), True),
+        (pa.timestamp("us", "Europe/Vienna"), False),
+        (pa.float16(), False),
+        (pa.time64("us"), False),
+        (pa.duration("us"), False),
+        (pa.binary(3), False),
+        (pa.dictionary(pa.int32(), pa.string()), False),
+        (pa.list_(pa.int64()), True),
+        (pa.large_list(pa.string()), True),
+        (pa.list_(pa.time32("ms")), False),
+        (pa.large_list(pa.float16()), False),
+        (pa.list_(pa.int64(), 2), False),
+        (pa.struct([("x", pa.int64()), ("y", pa.list_(pa.date32()))]), True),
+        (pa.struct([("x", pa.int64()), ("y", pa.time32("ms"))]), False),
+        (pa.struct([("x", pa.time32("ms")), ("y", pa.int64())]), False),
+        (pa.map_(pa.string(), pa.int64()), True),
+        (pa.map_(pa.string(), pa.duration("us")), False),
+        (pa.map_(pa.time32("ms"), pa.string()), False),
+    ],
+    ids=str,
+)
+def test_a_type_that_not_everybody_knows_beside_the_column_that_is_asked(
+    tmp_path: Path, kind: pa.DataType, is_common: bool
+) -> None:
+    """Who opens a file meets all of its columns."""
+    url = one_column(tmp_path / "t", pa.array([1]))
+    (file,) = Path(url).rglob("*.parquet")
+    pq.write_table(pa.table({"c": [1], "beside": pa.nulls(1, kind)}), file)
+    assert pq.read_schema(file).field("beside").type == kind
+    assert plain(url, "c") == [is_common]
+
+
+@pytest.mark.parametrize(
+    ("precision", "options", "is_common"),
+    [
+        (5, {}, True),
+        (5, {"use_dictionary": False}, True),
+        (5, {"use_dictionary": False, "column_encoding": {"c": "DELTA_BYTE_ARRAY"}}, False),
+        (5, {"use_dictionary": False, "column_encoding": {"c": "BYTE_STREAM_SPLIT"}}, False),
+        # Of other columns nobody looks at the digits, nor of numbers.
+        (5, {"use_dictionary": False, "column_encoding": {"beside": "DELTA_BYTE_ARRAY"}}, True),
+        (5, {"use_dictionary": False, "column_encoding": {"c": "DELTA_BINARY_PACKED"}, "store_decimal_as_integer": True}, True),
+        (18, {"use_dictionary": False, "column_encoding": {"c": "DELTA_BINARY_PACKED"}, "store_decimal_as_integer": True}, True),
+        (38, {}, True),
+    ],
+)  # fmt: skip
+def test_decimals_as_not_every_reader_takes_them(
+    tmp_path: Path, precision: int, options: dict[str, object], is_common: bool
+) -> None:
+    kind = pa.decimal128(precision, 2)
+    rows = pa.table({"beside": pa.array([1, 2], kind), "c": pa.array([3, None], kind)})
+    url = str(tmp_path / "t")
+    alluvium.write(rows, url)
+    (file,) = Path(url).rglob("*.parquet")
+    pq.write_table(rows, file, row_group_size=1, **options)
+    assert set(plain(url, "c")) == {is_common}
+
+
+@pytest.mark.parametrize(("at", "is_common"), [(0, False), (1, False), (None, True)])
+def test_the_encodings_of_every_row_group_are_looked_at(tmp_path: Path, at: int | None, is_common: bool) -> None:
+    """As of a file whose dictionary grew too large on its way."""
+    url = one_column(tmp_path / "t", pa.array([Decimal("1.25"), None]))
+    (file,) = Path(url).rglob("*.parquet")
+    with pq.ParquetWriter(file, pa.schema([("c", pa.decimal128(3, 2))]), use_dictionary=False, column_encoding={"c": "DELTA_BYTE_ARRAY"}) as writer:  # fmt: skip
+        for group in range(2):
+            # No page, no encoding of values.
+            writer.write_table(pa.table({"c": pa.array([Decimal("1.25")] * (group == at), pa.decimal128(3, 2))}))
+    metadata = pq.read_metadata(file)
+    found = ["DELTA_BYTE_ARRAY" in metadata.row_group(n).column(0).encodings for n in range(2)]
+    assert found == [group == at for group in range(2)]
+    assert plain(url) == [is_common]
+
+
 def test_files_in_the_old_calendar_are_read_by_us(tmp_path: Path) -> None:
     url = one_column(tmp_path / "t", pa.array([DAY]))
     (place,) = Path(url).rglob("*.parquet")

@@ -11,6 +11,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from alluvium.errors import InvalidRequest
 from alluvium.storage.open import StoreOpener, open_store
+from alluvium.storage.stores.hadoop import HadoopAccess
 from alluvium.storage.stores.local import LocalStore
 from alluvium.storage.stores.objects import ObjectStore
 
@@ -177,3 +178,82 @@ def test_an_opener_opens_others_with_the_same_settings(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest):
         StoreOpener(str(tmp_path), {"allow_unsafe_put": "perhaps"})()
     assert StoreOpener("memory://opened/t")().url == "memory://opened/t"
+
+
+class Configured:
+    """A session's Hadoop configuration, and what was asked of it."""
+
+    def __init__(self, **values: str) -> None:
+        self.values = values
+        self.asked: list[str] = []
+
+    def getTrimmed(self, name: str) -> str | None:
+        self.asked.append(name)
+        return self.values.get(name)
+
+
+def config_of(url: str, session: Configured, **options: str) -> dict[str, Any]:
+    store = open_store(url, options, HadoopAccess(None, session))
+    assert isinstance(store, ObjectStore)
+    return dict(store._bucket.config)  # type: ignore[arg-type]
+
+
+def test_what_the_session_says_counts_below_the_options() -> None:
+    session = Configured(
+        **{
+            "fs.s3a.access.key": "of the session",
+            "fs.s3a.endpoint.region": "eu-north-1",
+            "fs.s3a.secret.key": "s",
+            "fs.s3a.encryption.key": "",
+        }
+    )
+    found = config_of("s3://b/t", session, **{"fs.s3a.access.key": "own", "fs.s3a.session.token": "t"})
+    assert (found["access_key_id"], found["region"], found["session_token"]) == ("own", "eu-north-1", "t")
+    assert found["secret_access_key"] == "s" and "aws_sse_kms_key_id" not in found
+    assert config_of("s3a://b/t", session)["access_key_id"] == "of the session"
+    assert set(session.asked) == {
+        "fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token", "fs.s3a.endpoint", "fs.s3a.endpoint.region", "fs.s3a.path.style.access",
+        "fs.s3a.connection.ssl.enabled", "fs.s3a.encryption.algorithm", "fs.s3a.encryption.key",
+    }  # fmt: skip
+
+
+def test_the_session_s_settings_of_an_account_go_before_those_of_all() -> None:
+    key = "fs.azure.account.key"
+    session = Configured(**{f"{key}.mine.dfs.core.windows.net": "bWluZQ==", key: "YWxs"})
+    assert config_of("abfss://c@mine.dfs.core.windows.net/t", session)["account_key"] == "bWluZQ=="
+    assert config_of("abfss://c@other.dfs.core.windows.net/t", session)["account_key"] == "YWxs"
+    # Without an account in the address there is but the one for all.
+    assert config_of("az://c/t", session, account_name="mine")["account_key"] == "YWxs"
+    assert config_of("abfss://c@mine.dfs.core.windows.net/t", session, account_key="b3du")["account_key"] == "b3du"
+
+
+def test_local_stores_ask_no_session(tmp_path: Path) -> None:
+    session = Configured()
+    for url in (str(tmp_path), f"file:{tmp_path}", "memory://session/t"):
+        open_store(url, None, HadoopAccess(None, session))
+    assert session.asked == []
+
+
+@pytest.mark.parametrize("url", ["s3://b/t", "gs://b/t", "az://c/t", "{tmp_path}"])
+@pytest.mark.parametrize("text", [None, "false", "true"])
+def test_whoever_accepts_lost_commits_says_so(url: str, text: str | None, tmp_path: Path) -> None:
+    options = {} if text is None else {"allow_unsafe_put": text}
+    if url.startswith("az"):
+        options |= {"account_name": "mine", "account_key": "a2V5"}
+    store = open_store(url.format(tmp_path=tmp_path), options)
+    unsafe = store.access[1] if isinstance(store.access, tuple) else store.access
+    assert unsafe is (text == "true")
+
+
+def test_options_that_are_given_stay_as_they_are() -> None:
+    options = {"allow_unsafe_put": "true", "region": "eu-north-1"}
+    open_store("s3://b/t", options)
+    assert options == {"allow_unsafe_put": "true", "region": "eu-north-1"}
+
+
+@pytest.mark.parametrize("url", ["s3://b/t", "gs://b/t"])
+def test_options_that_do_not_fit_are_told_in_a_line(url: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        open_store(url, {"nonsense": "a"})
+    assert (caught.value.code, caught.value.url) == ("invalid-option", url)
+    assert "nonsense" in caught.value.message and "\n" not in caught.value.message

@@ -54,3 +54,32 @@ def test_of_two_errors_the_earlier_item_counts() -> None:
 
 def test_one_worker_stays_in_the_thread_of_the_caller() -> None:
     assert map_parallel(lambda _: threading.current_thread(), range(3), workers=1) == [threading.current_thread()] * 3
+
+
+def test_a_single_item_stays_there_too_and_several_do_not() -> None:
+    here = threading.current_thread()
+    assert map_parallel(lambda _: threading.current_thread(), [1]) == [here]
+    assert here not in map_parallel(lambda _: threading.current_thread(), [1, 2])
+
+
+@pytest.mark.parametrize(("workers", "items", "threads"), [(2, 8, 2), (5, 3, 3), (16, 20, 16)])
+def test_no_more_threads_than_asked_for_or_needed(workers: int, items: int, threads: int) -> None:
+    """As many at once as there may be: who waits for one more waits in vain."""
+    barrier, lock = threading.Barrier(threads), threading.Lock()
+    now, most, met = 0, 0, 0
+
+    def work(item: int) -> int:
+        nonlocal now, most, met
+        with lock:
+            now += 1
+            most = max(most, now)
+        if item < threads:
+            barrier.wait(timeout=10)
+            with lock:
+                met += 1
+        with lock:
+            now -= 1
+        return -item
+
+    assert map_parallel(work, iter(range(items)), workers) == [-n for n in range(items)]
+    assert (most, met) == (threads, threads)

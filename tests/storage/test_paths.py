@@ -14,6 +14,7 @@ from alluvium.storage.paths import (
     encode_uri_paths,
     ensure_relative,
     is_absolute,
+    is_near,
     join,
     relative_to,
     resolve,
@@ -189,3 +190,73 @@ def test_split_file() -> None:
     assert split_file("file:/y") == ("file:/", "y")
     with pytest.raises(InvalidRequest):
         split_file("y")
+
+
+@pytest.mark.parametrize(
+    ("url", "near"),
+    [
+        ("/t", True), ("t", True), ("file:/t", True), ("FILE:///t", True), ("memory://m/t", True), ("s3a://b/t", False), ("gs://b", False),
+        ("hdfs://h/t", False), ("abfss://c@a/t", False), ("unknown:/t", False),
+    ],
+)  # fmt: skip
+def test_what_is_answered_at_once(url: str, near: bool) -> None:
+    assert is_near(url) is near
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/a", "path-escapes-root"), ("../a", "path-escapes-root"), ("a/../b", "path-escapes-root"), ("a/..", "path-escapes-root"), ("..", "path-escapes-root"),
+        ("a\0b", "invalid-path"), ("/a\0b", "invalid-path"),
+    ],
+)  # fmt: skip
+def test_paths_that_a_store_does_not_take_are_told(path: str, code: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        ensure_relative(path)
+    assert (caught.value.code, caught.value.path) == (code, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [
+        ("a/b", "a/b"), ("a/./b", "a/b"), ("./a", "a"), ("a/.", "a"), (".", ""), ("a//b", "a/b"), ("a/", "a"), ("a/.b", "a/.b"), (".b", ".b"), ("..b/c..", "..b/c.."),
+        ("a/...", "a/..."), ("a/b.", "a/b."), ("_delta_log/.s3-opt", "_delta_log/.s3-opt"),
+    ],
+)  # fmt: skip
+def test_parts_that_say_nothing_vanish(path: str, kept: str) -> None:
+    assert ensure_relative(path) == kept
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("s3a://b/x/y z", ("s3a://b/x", "y z")), ("/y", None), ("file:/y", ("file:/", "y")), ("/x/y", ("/x", "y")), ("s3a://b/x/", None), ("y", None), ("", None),
+    ],
+)  # fmt: skip
+def test_files_of_addresses(url: str, parts: tuple[str, str] | None) -> None:
+    if parts is not None:
+        assert split_file(url) == parts
+        return
+    with pytest.raises(InvalidRequest) as caught:
+        split_file(url)
+    assert (caught.value.code, caught.value.path) == ("invalid-path", url)
+
+
+@pytest.mark.parametrize("text", ["", "a\0b"])
+def test_what_is_no_path_is_told(text: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        split_url(text)
+    assert (caught.value.code, caught.value.path) == ("invalid-path", text)
+
+
+def test_columns_whose_directories_or_names_alone_are_escaped() -> None:
+    for paths_, uris in (
+        (["a b/x", "a b/y", None], ["a%20b/x", "a%20b/y", None]),
+        (["a/x y", "a/z"], ["a/x%20y", "a/z"]),
+        (["x y", "a\nb/c\nd", ""], ["x%20y", "a%0Ab/c%0Ad", ""]),
+        (["/a b/", "s3a://b/%"], ["/a%20b/", "s3a://b/%25"]),
+    ):
+        encoded = encode_uri_paths(pa.array(paths_))
+        assert encoded.type == pa.string() and encoded.to_pylist() == uris
+        decoded = decode_uri_paths(encoded)
+        assert decoded.type == pa.string() and decoded.to_pylist() == paths_

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from alluvium.storage.places import matches, same_place, without_links
+import pytest
+
+from alluvium.storage.places import local_path, matches, same_place, without_links
 
 
 def test_links_lead_to_the_same_place(tmp_path: Path):
@@ -32,3 +34,28 @@ def test_patterns_of_names(tmp_path: Path):
     for pattern in ("a*", "a?", "{a1,a2}", "[^b]?", "a\\1"):
         assert {f"{tmp_path}/a1"} <= set(matches(f"file:{tmp_path}/{pattern}")), pattern
     assert list(matches(f"{tmp_path}/c*")) == [] == list(matches("s3a://b/a*"))
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("/data/t", "/data/t"), ("/data//t/../u/", "/data/u"), ("file:/data/t", "/data/t"), ("file:///data/a%20b?", "/data/a%20b?"), ("", "/"), ("/", "/"),
+        ("data/t", None), ("./data", None), ("file:data", None), ("file://host/data", None), ("memory:/t", None), ("s3a://b/t", None), ("hdfs:/t", None),
+    ],
+)  # fmt: skip
+def test_addresses_of_this_disk(url: str, path: str | None) -> None:
+    assert local_path(url) == path
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("a?", ["a1", "a2"]), ("a*", ["a1", "a2", "ab1"]), ("[ab]1", ["a1", "ab1", "b1"]), ("[^b]1", ["a1", "ab1", "b1"]), ("{a1,b1}", ["a1", "a2", "ab1", "b1", "d"]),
+        ("d/{x,y}z", ["d/xz", "d/z"]), ("a\\1", ["a1", "a2", "ab1"]), ("a1", ["a1"]), ("none*", []), ("*/xz", ["d/xz"]),
+    ],
+)  # fmt: skip
+def test_what_a_pattern_may_stand_for(tmp_path: Path, pattern: str, found: list[str]) -> None:
+    """More rather than less: who asks looks at what he gets. No pattern goes over a slash."""
+    for name in ("a1", "a2", "ab1", "b1", "d/xz", "d/z"):
+        (tmp_path / name).mkdir(parents=True)
+    assert sorted(matches(f"file:{tmp_path}/{pattern}")) == [f"{tmp_path}/{name}" for name in found]

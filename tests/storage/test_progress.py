@@ -54,3 +54,31 @@ def test_items_that_fail_are_not_done() -> None:
     with told(lambda _, done, __: heard.append(done)), pytest.raises(ZeroDivisionError):
         map_parallel(lambda n: 1 // n, [1, 0], 1, counting("parts", 2))
     assert heard == [1]
+
+
+def test_work_of_nothing_is_not_told() -> None:
+    heard: list[tuple[str, int, int]] = []
+    with told(lambda *how_far: heard.append(how_far)):
+        counting("nothing", 0)(1)
+        several = counting("some", 10)
+    # Who began within the block goes on telling behind it, as many at a time as there were.
+    several(3)
+    several(0)
+    several(7)
+    assert heard == [("some", 3, 10), ("some", 3, 10), ("some", 10, 10)]
+
+
+def test_the_inner_listener_alone_is_told_and_then_the_outer_one_again() -> None:
+    outer: list[int] = []
+    inner: list[int] = []
+
+    def fail() -> None:
+        with told(lambda _, done, __: inner.append(done)):
+            counting("inner", 1)(1)
+            raise KeyError
+
+    with told(lambda _, done, __: outer.append(done)):
+        with pytest.raises(KeyError):
+            fail()
+        counting("outer", 5)(2)
+    assert (outer, inner) == ([2], [1])

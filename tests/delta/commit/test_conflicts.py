@@ -8,13 +8,14 @@ import pyarrow as pa
 import pytest
 from delta_values import LEGACY, make_config, make_draft, make_files, make_metadata, make_stats, removal_of
 
-from alluvium.delta.commit.conflicts import CHECKS, Contest, Winner, conflicts
+from alluvium.delta.commit.conflicts import CHECKS, Contest, Winner, conflicts, conflicts_of_rows
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import DomainMetadata, Txn
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Column, Compare, Literal
 from alluvium.plan.changes import ReadScope
-from alluvium.schema.types import LONG, STRING
+from alluvium.schema.types import LONG, STRING, TIMESTAMP, Field, Struct
 
 IN_A = Compare("=", Column(("p",), STRING), Literal("a", STRING))
 SMALL = Compare("<", Column(("id",), LONG), Literal(10, LONG))
@@ -210,3 +211,86 @@ def test_nobody_may_come_before_a_commit_that_stands_alone():
     draft = replace(make_draft(Actions()), is_alone=True)
     met = Contest(draft, make_config(), LIVE, Winner(7, Actions(txns=(Txn(app_id="x", version=1),))))
     assert rules(met) == ["concurrent-commit"]
+
+
+def test_of_the_rules_some_are_about_rows_alone():
+    winner = Actions(protocol=LEGACY, metadata=make_metadata(), added=make_files(NEW_A), removed=removal_of(LIVE))
+    met = contest(winner, Actions(removed=removal_of(LIVE)), ALL)
+    assert [c.rule for c in conflicts_of_rows(met)] == ["concurrent-append", "concurrent-delete-read"]
+    assert conflicts_of_rows(replace(met, draft=make_draft(Actions()))) == ()
+    assert [c.rule for c in conflicts_of_rows(contest(added(NEW_A), read=ALL))] == ["concurrent-append"]
+
+
+@pytest.mark.parametrize("admits", [True, False])
+def test_a_blind_append_comes_after_us_only_where_that_is_admitted(admits: bool):
+    config = make_config(partition_by=["p"], properties={"delta.isolationLevel": "WriteSerializable"})
+    met = replace(contest(added(NEW_A), read=ALL, config=config, is_blind_append=True), admits_blind=admits)
+    assert rules(met) == ([] if admits else ["concurrent-append"])
+
+
+def test_conflicts_say_what_was_read_and_how_much_of_it():
+    def said(found: Contest) -> list[tuple[str, str]]:
+        return [(c.rule, c.message) for c in conflicts(found)]
+
+    assert said(contest(added(NEW_A, NEW_B), read=ALL)) == [
+        ("concurrent-append", "it added 2 files to the table, which this operation has read")
+    ]
+    ((rule, message),) = said(contest(added(NEW_A, NEW_B), read=ONLY_SMALL))
+    assert rule == "concurrent-append" and message.startswith("it added 1 files to rows where ") and "10" in message
+    assert said(contest(removed(LIVE), read=ALL)) == [
+        ("concurrent-delete-read", "it removed 2 files of the table, which this operation has read")
+    ]
+    both = Actions(removed=removal_of(LIVE), added=make_files(FILE_A))
+    ((rule, message),) = said(contest(removed(LIVE, data_change=False), both, read=ONLY_A))
+    assert (rule, message) == ("concurrent-delete-delete", "it removed 2 files that we remove, or commit again")
+    found = conflicts(contest(removed(LIVE, data_change=False), both, read=ONLY_A))
+    # A file that is on both sides of ours is named once.
+    assert found[0].paths == ("a1", "b1")
+
+
+def test_of_several_the_first_name_is_told():
+    theirs = Actions(
+        txns=tuple(Txn(app_id=name, version=1) for name in "zbc"),
+        domains=tuple(DomainMetadata(domain=name, configuration="", removed=False) for name in "zbc"),
+    )
+    ours = Actions(txns=theirs.txns[::-1], domains=theirs.domains[::-1])
+    first, second = conflicts(contest(theirs, ours))
+    assert (first.rule, second.rule) == ("concurrent-transaction", "concurrent-domain")
+    assert first.message.endswith("'b'") and second.message.endswith("'b'")
+
+
+def test_a_commit_of_no_files_takes_none_away():
+    assert rules(contest(removed(LIVE), Actions(txns=(Txn(app_id="x", version=1),)))) == []
+    assert rules(contest(Actions(), Actions(removed=removal_of(LIVE)), ALL)) == []
+
+
+def test_partition_values_without_a_zone_are_read_in_that_of_the_draft():
+    schema = Struct((Field("id", LONG), Field("t", TIMESTAMP)))
+    config = make_config(schema, ["t"])
+    read = ReadScope.rows(parse_predicate("t = timestamp '2024-01-01 00:00:00Z'", schema))
+    winner = added({"path": "n", "partitionValues": {"t": "2024-01-01 09:00:00"}})
+    for zone, expected in (("Asia/Tokyo", ["concurrent-append"]), ("UTC", [])):
+        draft = make_draft(Actions(), read)
+        assert rules(Contest(draft, config, LIVE.slice(0, 0), Winner(7, winner), zone)) == expected
+
+
+def numbered(mark: int, step: int = 1, name: str = "id"):
+    identity = {
+        "delta.identity.start": 1,
+        "delta.identity.step": step,
+        "delta.identity.highWaterMark": mark,
+        "delta.identity.allowExplicitInsert": False,
+    }
+    return make_metadata(Struct((Field(name, LONG, True, identity), Field("p", STRING))), ["p"])
+
+
+def test_marks_that_moved_bother_only_those_who_move_them():
+    """They have made the same values."""
+    schema = Struct((Field("id", LONG), Field("p", STRING)))
+    config = replace(make_config(schema, ["p"]), metadata=numbered(3))
+    for theirs, ours, expected in (
+        (numbered(9), None, []), (numbered(9), numbered(7), ["metadata-changed"]), (numbered(9, step=2), None, ["metadata-changed"]),
+        (numbered(9, name="other"), None, ["metadata-changed"]), (None, numbered(7), []),
+    ):  # fmt: skip
+        met = contest(Actions(metadata=theirs), Actions(metadata=ours), config=config)
+        assert rules(met) == expected

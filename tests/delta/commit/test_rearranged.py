@@ -35,6 +35,7 @@ def test_as_many_rows_come_as_go(store: Store) -> None:
         with pytest.raises(InvalidRequest) as caught:
             rearrange(open_target(store), ids)
         assert caught.value.code == "data-changed"
+        assert f"3 rows were to be replaced, and {len(ids)} rows are to come" in str(caught.value)
     assert rearrange(open_target(store), [3, 2, 1]).version == 2
     files = load_snapshot(store).files
     assert files.num_rows == 1 and files.column("dataChange").to_pylist() == [False]

@@ -15,6 +15,7 @@ from alluvium.delta.description.alter import apply_change
 from alluvium.delta.description.evolve import Change, set_properties
 from alluvium.delta.description.evolve_columns import NewColumn, add_columns
 from alluvium.delta.log.names import commit_path
+from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict, InvalidRequest
@@ -221,3 +222,53 @@ def test_dropping_what_need_not_be_there_may_be_nothing(store: MemoryStore):
     change = Alteration(lambda: load_snapshot(store), "tests")
     assert change.drop_columns("nope", if_exists=True).attempts == 0
     assert load_snapshot(store).version == 0
+
+
+def test_a_dry_run_tells_who_will_not_read_the_table_any_more(store: MemoryStore):
+    done = apply_change(
+        load_snapshot(store),
+        lambda c: set_properties(c, {"delta.feature.v2Checkpoint": "supported"}),
+        "tests",
+        dry_run=True,
+    )
+    assert isinstance(done, Preview) and done.notes
+    plain = apply_change(load_snapshot(store), set_x(), "tests", dry_run=True)
+    assert isinstance(plain, Preview) and plain.notes == ()
+
+
+def test_the_engine_stands_in_the_history(store: MemoryStore):
+    apply_change(load_snapshot(store), set_x(), "engine of tests")
+    assert "engine of tests" in entry(store, 1)[0]["commitInfo"]["engineInfo"]
+
+
+def test_attempts_are_counted_until_they_are_exhausted(store: MemoryStore):
+    """Each time the change is made of what the winner left, at most as often as it is to be tried."""
+    seen: list[int] = []
+
+    def change(config: TableConfig) -> Change:
+        seen.append(len(config.metadata.configuration))
+        # Somebody else is always quicker.
+        apply_change(load_snapshot(store), set_x(str(len(seen))), "others")
+        return set_properties(config, {"y": "1"})
+
+    with pytest.raises(CommitConflict) as caught:
+        apply_change(
+            load_snapshot(store), change, "tests", retry=RetryPolicy(max_attempts=3, first_delay_ms=1, max_delay_ms=1)
+        )
+    assert caught.value.conflicts[0].rule == "metadata-changed"
+    assert len(seen) == 3 and seen[0] == 0 and seen[1:] == [1, 1]
+    assert load_snapshot(store).version == 3
+
+
+def test_two_that_cluster_a_table_at_a_time(store: MemoryStore):
+    """The later one says so of the table that the other left."""
+    behind = load_snapshot(store)
+    first = Alteration(lambda: load_snapshot(store), "tests")
+    first.set_properties({"delta.columnMapping.mode": "name"})
+    second = Alteration(lambda: behind, "tests")
+    assert second.cluster_by("id").version == 2
+    told = entry(store, 2)[0]["commitInfo"]["operationParameters"]
+    assert told == {"oldClusteringColumns": "", "newClusteringColumns": "id"}
+    physical = load_snapshot(store).config.physical_names["id"]
+    (domain,) = [line["domainMetadata"] for line in entry(store, 2) if "domainMetadata" in line]
+    assert json.loads(domain["configuration"])["clusteringColumns"] == [[physical]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from delta_values import make_config
 
 from alluvium.delta.description.create import new_config
 from alluvium.delta.description.merge_schema import merged_config, overwritten_config
@@ -207,3 +208,104 @@ def test_columns_that_stay_what_they_were_keep_their_identity():
 def physical_path(config: TableConfig, path: str) -> tuple[str, ...]:
     pairs = zip(fields_within(config.schema), fields_within(config.physical_schema), strict=True)
     return next(physical for (logical, _), (physical, _) in pairs if ".".join(logical) == path)
+
+
+def widening(schema: Struct, said: str = "true") -> TableConfig:
+    names = ("typeWidening",)
+    protocol = Protocol(min_reader_version=3, min_writer_version=7, reader_features=names, writer_features=names)
+    return make_config(schema, (), {"delta.enableTypeWidening": said}, protocol)
+
+
+PLACES = {
+    "a": lambda x: x, "a.f": lambda x: struct(e=LONG, f=x), "a.element": Array, "a.key": lambda x: Map(x, STRING), "a.value": lambda x: Map(STRING, x),
+    "a.element.f": lambda x: Array(struct(f=x, g=STRING)), "a.value.element": lambda x: Map(x if x == STRING else LONG, Array(x)),
+    "a.key.f.key": lambda x: Map(struct(f=Map(x, DATE)), BOOLEAN),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("casts", [False, True])
+def test_types_grow_wider_at_every_place(place: str, casts: bool) -> None:
+    """Small integers where rows are not cast; where the table allows it, whatever is wider, and with a record of it."""
+    wrap = PLACES[place]
+    for table, data, alike in (
+        (BYTE, SHORT, True),
+        (BYTE, INTEGER, True),
+        (SHORT, INTEGER, True),
+        (INTEGER, LONG, False),
+        (FLOAT, DOUBLE, False),
+    ):
+        before, wanted = (struct(z=STRING, a=wrap(kind)) for kind in (table, data))
+        plain = merged_config(make_config(before), wanted, casts=casts).schema
+        assert plain == (wanted if alike and not casts else before)
+        for said in ("true", " TRUE "):
+            found = merged_config(widening(before, said), wanted, casts=casts).schema
+            assert str(found) == str(wanted)
+            assert [f.metadata for _, f in fields_within(found) if f.metadata] == [
+                {"delta.typeChanges": [record(table, data, place)]}
+            ]
+        assert str(merged_config(widening(before, "false"), wanted, casts=casts).schema) == str(plain)
+        # What is narrower, or the same, changes nothing.
+        for config in (make_config(wanted), widening(wanted)):
+            assert merged_config(config, before, casts=casts) is merged_config(config, wanted, casts=casts) is config
+
+
+def record(table: DataType, data: DataType, place: str) -> dict[str, str]:
+    """What is written down with the nearest field, under the way from there."""
+    names = {BYTE: "byte", SHORT: "short", INTEGER: "integer", LONG: "long", FLOAT: "float", DOUBLE: "double"}
+    inside = place.split(".")[1:]
+    while "f" in inside:
+        inside = inside[inside.index("f") + 1 :]
+    found = {"toType": names[data], "fromType": names[table]}
+    return {**found, "fieldPath": ".".join(inside)} if inside else found
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_cannot_be_cast_is_named_by_its_place(place: str) -> None:
+    before, data = (struct(z=STRING, a=PLACES[place](kind)) for kind in (BOOLEAN, LONG))
+    with pytest.raises(InvalidRequest) as caught:
+        merged_config(make_config(before), data, casts=True)
+    assert (caught.value.code, caught.value.column) == ("schema-mismatch", place)
+    assert f"column {place!r} is boolean in the table and bigint in the data" in caught.value.message
+
+
+def test_columns_of_several_depths_come_and_grow_at_once() -> None:
+    table = struct(a=BYTE, S=struct(X=SHORT, l=Array(struct(v=BYTE))), m=Map(BYTE, struct(k=VOID)), n=VOID)
+    data = struct(
+        b=STRING,
+        s=struct(l=Array(struct(w=LONG, V=INTEGER)), x=INTEGER),
+        M=Map(SHORT, struct(K=DATE)),
+        n=Array(struct(q=LONG)),
+        A=SHORT,
+    )
+    assert merged_config(make_config(table), data).schema == struct(
+        a=SHORT, S=struct(X=INTEGER, l=Array(struct(v=INTEGER, w=LONG))), m=Map(SHORT, struct(k=DATE)), n=Array(struct(q=LONG)), b=STRING,
+    )  # fmt: skip
+
+
+def test_promises_and_records_of_columns_stay() -> None:
+    """Of those of the table; those of rows say nothing of it."""
+    own = Field("a", BYTE, False, {"comment": "own"})
+    table = Struct((own, Field("l", Array(struct(x=LONG), False), False)))
+    data = Struct((Field("A", SHORT, True, {"comment": "theirs"}), Field("l", Array(struct(x=LONG, y=LONG), True))))
+    merged = merged_config(make_config(table), data).schema
+    assert merged.fields[0] == Field("a", SHORT, False, {"comment": "own"})
+    assert merged.fields[1] == Field("l", Array(struct(x=LONG, y=LONG), False), False)
+
+
+def test_an_overwritten_schema_is_that_of_the_rows() -> None:
+    config = make_config(AB, ("a",), {"x": "1"})
+    fresh = Field("A", INTEGER, False, {"comment": "c", "delta.generationExpression": "1"})
+    after = overwritten_config(config, Struct((fresh, Field("b", STRING))), ["b"])
+    assert after.schema == Struct((Field("A", INTEGER, True, {"comment": "c"}), Field("b", STRING)))
+    assert after.partition_columns == ("b",)
+    # Another partitioning alone is a change as well.
+    assert overwritten_config(config, AB, []).partition_columns == ()
+    assert overwritten_config(config, AB, ["a"]) is config
+    with pytest.raises(InvalidRequest) as caught:
+        overwritten_config(config, struct(**{"p q": LONG, "a": LONG}), ["P q"])
+    assert "partition column 'p q'" in caught.value.message
+    # Under a mapping a name in another case is the same column still.
+    mapped = new_config(struct(a=INTEGER, b=STRING), [], {"delta.columnMapping.mode": "name"})
+    other = overwritten_config(mapped, struct(A=INTEGER, b=STRING), [])
+    assert list(other.physical_names.items()) == [("A", mapped.physical_names["a"]), ("b", mapped.physical_names["b"])]

@@ -9,7 +9,7 @@ import pytest
 
 from alluvium.delta.description.change_columns import ColumnChange, alter_columns
 from alluvium.delta.description.create import new_config
-from alluvium.delta.description.evolve import set_properties
+from alluvium.delta.description.evolve import add_constraint, set_properties
 from alluvium.delta.description.replace_columns import replace_columns
 from alluvium.delta.description.upgrade import configure
 from alluvium.delta.features.columns.column_defaults import KEY
@@ -18,7 +18,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.edit import Position, find_path
 from alluvium.schema.spark_json import format_schema
-from alluvium.schema.types import INTEGER, LONG, STRING, Array, DataType, Field, Struct
+from alluvium.schema.types import INTEGER, LONG, STRING, Array, DataType, Field, Map, Struct
 
 INNER = Struct((Field("x", INTEGER), Field("y", INTEGER)))
 SCHEMA = Struct((Field("a", INTEGER), Field("b", STRING), Field("s", INNER), Field("p", INTEGER)))
@@ -180,3 +180,90 @@ def test_what_is_within_arrays_and_maps_has_a_type_alone():
         with pytest.raises(InvalidRequest) as caught:
             alter_columns(config, [change])
         assert (caught.value.code, caught.value.column) == ("not-a-column", "l.element")
+
+
+def nested(inner: DataType, *, nullable: bool = True) -> Struct:
+    return Struct(
+        (
+            Field("l", Array(inner, nullable)),
+            Field("m", Map(STRING, inner, nullable)),
+            Field("k", Map(inner, STRING)),
+            Field("s", Struct((Field("v", inner),))),
+        )
+    )
+
+
+def refused(config: TableConfig, columns: list[Field] | tuple[Field, ...]) -> InvalidRequest:
+    with pytest.raises(InvalidRequest) as caught:
+        replace_columns(config, columns)
+    return caught.value
+
+
+def test_members_come_within_everything_that_holds_them():
+    before, after = Struct((Field("x", INTEGER),)), Struct((Field("n", LONG), Field("x", INTEGER)))
+    config = new_config(nested(before), [], {})
+    assert replace_columns(config, nested(after).fields).config.schema == nested(after)
+    # What may be null is not made NOT NULL, and the other way round it is.
+    for place in range(2):
+        columns = list(nested(before).fields)
+        columns[place] = nested(before, nullable=False).fields[place]
+        error = refused(config, columns)
+        assert (error.code, error.column) == ("not-null-column", "lm"[place])
+    strict = configure(
+        msgspec.structs.replace(config.metadata, schema_string=format_schema(nested(before, nullable=False)))
+    )
+    assert replace_columns(strict, nested(before).fields).config.schema == nested(before)
+
+
+@pytest.mark.parametrize(("place", "column"), [(0, "l.element.x"), (1, "m.value.x"), (2, "k.key.x"), (3, "s.v.x")])
+def test_what_is_refused_within_is_named_by_its_path(place: int, column: str):
+    before = Struct((Field("x", INTEGER), Field("y", INTEGER)))
+    config = new_config(nested(before), [], {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"})
+
+    def with_inner(*inner: Field) -> list[Field]:
+        columns = list(nested(before).fields)
+        columns[place] = nested(Struct(inner)).fields[place]
+        return columns
+
+    other = refused(config, with_inner(Field("z", INTEGER), Field("y", INTEGER)))
+    assert (other.code, other.column) == ("ambiguous-change", column)
+    assert "come ('z') and go ('x')" in other.message
+    assert refused(config, with_inner(Field("x", STRING), Field("y", INTEGER))).column == column
+    assert refused(config, with_inner(Field("x", INTEGER, False), Field("y", INTEGER))).column == column
+    new = refused(config, with_inner(*before.fields, Field("z", INTEGER, False)))
+    assert (new.code, new.column) == ("not-null-column", column.replace("x", "z"))
+    # Wider, and gone, where the table allows it.
+    wider = replace_columns(config, with_inner(Field("X", LONG), Field("Y", INTEGER))).config
+    found = find_path(wider.schema, tuple(column.split(".")))
+    assert found[1] == LONG and found[2] is not None and "delta.typeChanges" in found[2].metadata
+    gone = replace_columns(config, with_inner(Field("y", INTEGER))).config.schema
+    assert gone.names == config.schema.names and str(gone).count("x:") == str(config.schema).count("x:") - 1
+    plain = new_config(nested(before), [], {})
+    assert refused(plain, with_inner(Field("y", INTEGER))).code == "no-column-mapping"
+
+
+def test_what_is_said_of_a_column_stays_unless_it_is_said_anew():
+    schema = Struct(
+        (Field("a", INTEGER, metadata={"comment": "one", "own": "x"}), Field("b", INTEGER, metadata={"comment": "two"}))
+    )
+    config = new_config(schema, [], {"delta.enableTypeWidening": "true"})
+    after = replace_columns(
+        config, [Field("B", LONG, metadata={"comment": "new", "other": "y"}), Field("a", LONG)]
+    ).config.schema
+    assert after.names == ("b", "a")
+    change = {"delta.typeChanges": [{"toType": "long", "fromType": "integer"}]}
+    assert after.fields[0].metadata == {"comment": "new", **change}
+    assert after.fields[1].metadata == {"comment": "one", "own": "x", **change}
+
+
+def test_columns_that_conditions_name_stay_what_they_are():
+    config = set_properties(MAPPED, {"delta.feature.checkConstraints": "supported"}).config
+    config = add_constraint(config, "c", "s.x > 0").config
+    for columns, column in (
+        (fields(a=INTEGER, b=STRING, s=Struct((Field("x", LONG), Field("y", INTEGER))), p=INTEGER), "s.x"),
+        (fields(a=INTEGER, b=STRING, s=Struct((Field("y", INTEGER),)), p=INTEGER), "s.x"),
+        (fields(a=INTEGER, b=STRING, p=INTEGER), "s"),
+    ):
+        error = refused(config, columns)
+        assert (error.code, error.column) == ("column-in-use", column)
+    assert replace_columns(config, fields(a=LONG, s=INNER, p=INTEGER)).config.schema.names == ("a", "s", "p")

@@ -148,3 +148,47 @@ def test_a_damaged_one(data: bytes) -> None:
     with pytest.raises(CorruptTable) as caught:
         parse_checksum(data, "_delta_log/n.crc", 7)
     assert (caught.value.code, caught.value.path, caught.value.version) == ("damaged-checksum", "_delta_log/n.crc", 7)
+
+
+def test_of_a_table_without_vectors_nothing_is_said_of_them(log) -> None:
+    log.commit(0, [*log.head(), log.add("a", size=3), log.add("b", vector="v")])
+    for before in (None, log.load()):
+        found = checksum_after(before, [*log.head(), log.add("c", size=5), log.add("d", vector="w")])
+        assert found is not None
+        assert (found.num_deleted_records_opt, found.num_deletion_vectors_opt) == (None, None)
+        count = 2 if before is None else 4
+        assert (found.num_files, found.table_size_bytes) == (count, 6 + (count == 4) * 4)
+        assert (found.num_metadata, found.num_protocol) == (1, 1)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_without_protocol_or_description_there_is_none(log, missing: int) -> None:
+    actions = log.head()
+    del actions[missing]
+    assert checksum_after(None, [*actions, log.add("a")]) is None
+
+
+@pytest.mark.parametrize(
+    ("info", "txn_id", "timestamp"),
+    [
+        ({"txnId": "x", "inCommitTimestamp": 7}, "x", 7), ({}, None, None), ({"txnId": 7, "inCommitTimestamp": "x"}, None, None),
+        ({"txnId": None, "inCommitTimestamp": 0}, None, 0),
+    ],
+)  # fmt: skip
+def test_what_a_commit_says_of_itself(log, info: dict[str, object], txn_id: str | None, timestamp: int | None) -> None:
+    found = checksum_after(None, [CommitInfo(info), *log.head()])
+    assert found is not None and (found.txn_id, found.in_commit_timestamp_opt) == (txn_id, timestamp)
+
+
+def test_what_replaces_what_was_there(log) -> None:
+    """Domains that end are no longer there; of transactions and descriptions the newest counts."""
+    domains = [DomainMetadata(domain=name, configuration="1", removed=False) for name in "de"]
+    log.commit(0, [*log.head(a="1"), Txn(app_id="x", version=1), Txn(app_id="y", version=2), *domains])
+    ended = DomainMetadata(domain="d", configuration="", removed=True)
+    protocol, metadata = Protocol(min_reader_version=1, min_writer_version=4), log.head(a="2")[1]
+    found = checksum_after(log.load(), [Txn(app_id="x", version=9), ended, protocol, metadata])
+    assert found is not None
+    assert found.set_transactions == (Txn(app_id="x", version=9), Txn(app_id="y", version=2))
+    assert (found.domain_metadata, found.protocol, found.metadata) == ((domains[1],), protocol, metadata)
+    kept = checksum_after(log.load(), [])
+    assert kept is not None and (kept.domain_metadata, kept.metadata) == (tuple(domains), log.load().metadata)

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alluvium.delta.log.compaction import choose_compactions, may_lack_removes
-from alluvium.delta.log.names import commit_path, compacted_path
-from alluvium.delta.terms.spec import Action, DomainMetadata, Protocol, Remove, Txn, format_actions
+from alluvium.delta.log.compaction import (
+    choose_compactions,
+    compacted,
+    is_reconciled,
+    may_lack_domains,
+    may_lack_removes,
+)
+from alluvium.delta.log.names import CompactedName, commit_path, compacted_path
+from alluvium.delta.log.read import read_commits
+from alluvium.delta.terms.spec import Action, DomainMetadata, Protocol, Remove, RowIdHighWaterMark, Txn, format_actions
 from alluvium.errors import CorruptTable
 from alluvium.storage.store import ObjectInfo
 from alluvium.storage.stores.memory import MemoryStore
@@ -56,7 +63,7 @@ def test_removes_older_than_the_retention_may_be_gone(written_ms: int, lacks: bo
 
 
 @pytest.fixture
-def compacted(log) -> LogWriter:
+def late(log) -> LogWriter:
     """Commits 0 to 3, of which the last removes what the first added; a compaction of 1 to 3 that says "c"."""
     log.commits(3)
     log.commit(3, [log.remove("f0")])
@@ -64,34 +71,34 @@ def compacted(log) -> LogWriter:
     return log
 
 
-def test_it_is_read_where_it_may_be(compacted: LogWriter) -> None:
-    assert compacted.paths() == {"c"}
+def test_it_is_read_where_it_may_be(late: LogWriter) -> None:
+    assert late.paths() == {"c"}
     # "For time travel" to a version within the range it does not fit
-    assert compacted.paths(2) == {"f0", "f1", "f2"}
+    assert late.paths(2) == {"f0", "f1", "f2"}
 
 
 @pytest.mark.parametrize(
     "damage", [b"", b"{", b'{"add":{"path":5}}\n', b'{"metaData":{}}\n', b'{"txn":{"appId":"a","ve']
 )
-def test_one_that_is_damaged_or_empty_is_passed_over(compacted: LogWriter, damage: bytes) -> None:
-    compacted.store.put(compacted_path(1, 3), damage)
-    assert compacted.paths() == {"f1", "f2"}
+def test_one_that_is_damaged_or_empty_is_passed_over(late: LogWriter, damage: bytes) -> None:
+    late.store.put(compacted_path(1, 3), damage)
+    assert late.paths() == {"f1", "f2"}
 
 
 @pytest.mark.parametrize("repeated", ["file", "file that comes", "metadata", "txn", "domain", "protocol"])
-def test_one_that_is_not_reconciled_is_passed_over(compacted: LogWriter, repeated: str) -> None:
+def test_one_that_is_not_reconciled_is_passed_over(late: LogWriter, repeated: str) -> None:
     """Newest first, say: taken for a run of commits, the older of two actions would win."""
-    head = compacted.head()
+    head = late.head()
     actions: list[Action] = {
-        "file": [compacted.remove("f0"), compacted.add("f0")],
-        "file that comes": [compacted.add("x", size=2), compacted.add("./x".removeprefix("./"))],
+        "file": [late.remove("f0"), late.add("f0")],
+        "file that comes": [late.add("x", size=2), late.add("./x".removeprefix("./"))],
         "metadata": [head[1], head[1]],
         "protocol": [head[0], head[0]],
         "txn": [Txn(app_id="a", version=2), Txn(app_id="a", version=1)],
         "domain": [DomainMetadata(domain="d", configuration=text, removed=False) for text in "ba"],
     }[repeated]
-    compacted.store.put(compacted_path(1, 3), format_actions([*actions, compacted.add("c")]))
-    state = compacted.load()
+    late.store.put(compacted_path(1, 3), format_actions([*actions, late.add("c")]))
+    state = late.load()
     assert set(state.files.column("path").to_pylist()) == {"f1", "f2"}
     assert (dict(state.txns), dict(state.domains)) == ({}, {})
 
@@ -104,10 +111,10 @@ def test_several_compactions_and_commits_in_a_row(log) -> None:
     assert log.paths() == {"c1", "c2", "c3", "c4", "c6", "c7"}
 
 
-def test_damage_of_a_commit_is_still_told(compacted: LogWriter) -> None:
-    compacted.store.put(commit_path(0), b"{")
+def test_damage_of_a_commit_is_still_told(late: LogWriter) -> None:
+    late.store.put(commit_path(0), b"{")
     with pytest.raises(CorruptTable) as caught:
-        compacted.load()
+        late.load()
     assert caught.value.path == commit_path(0)
 
 
@@ -125,12 +132,10 @@ def test_domains_are_taken_from_the_commits(log, where: str) -> None:
     assert log.load().domains == {}
 
 
-def test_removes_are_taken_from_the_commits_where_the_compaction_is_late(compacted: LogWriter) -> None:
-    compacted.commit(
-        0, [*compacted.head(**{"delta.deletedFileRetentionDuration": "interval 0 days"}), compacted.add("f0")]
-    )
-    compacted.store.put(compacted_path(1, 3), format_actions([compacted.add("f1"), compacted.add("f2")]))
-    assert compacted.paths() == {"f1", "f2"}
+def test_removes_are_taken_from_the_commits_where_the_compaction_is_late(late: LogWriter) -> None:
+    late.commit(0, [*late.head(**{"delta.deletedFileRetentionDuration": "interval 0 days"}), late.add("f0")])
+    late.store.put(compacted_path(1, 3), format_actions([late.add("f1"), late.add("f2")]))
+    assert late.paths() == {"f1", "f2"}
 
 
 _PATHS = st.sampled_from(["a", "b", "c"])
@@ -195,3 +200,61 @@ def test_a_version_is_the_same_with_and_without(history: tuple[list[list[Action]
         assert expected.metadata == found.metadata
         assert dict(expected.txns) == dict(found.txns)
         assert dict(expected.domains) == dict(found.domains)
+
+
+def test_what_compactions_may_lack_of_before() -> None:
+    commits = [info(commit_path(version)) for version in range(6)]
+    early, later = info(compacted_path(0, 2)), info(compacted_path(3, 5))
+    assert compacted([commits[0], early, commits[3], later]) == [
+        (early, CompactedName(0, 2)),
+        (later, CompactedName(3, 5)),
+    ]
+    assert (
+        not may_lack_domains(commits) and not may_lack_domains([early, *commits]) and may_lack_domains([early, later])
+    )
+    assert may_lack_domains([info(compacted_path(1, 2))])
+
+
+def test_a_compaction_of_commits_of_which_the_first_has_no_time() -> None:
+    """Then it is as old as can be."""
+    late = info(compacted_path(2, 3), 1_000)
+    assert may_lack_removes([late], [info(commit_path(3), 900)], 1_000)
+    assert not may_lack_removes([late], [info(commit_path(2), 900)], 1_000)
+    assert may_lack_removes([info(compacted_path(0, 1), 10**9), late], [info(commit_path(2), 0)], 1_000)
+
+
+def test_one_thing_is_said_of_each(log) -> None:
+    protocol, metadata = log.head()
+    mark = RowIdHighWaterMark(high_water_mark=3)
+    txns = [Txn(app_id=name, version=1) for name in "ab"]
+    domains = [DomainMetadata(domain=name, configuration="", removed=name == "b") for name in "ab"]
+    files = [log.add("x"), log.add("x", "v"), log.remove("y"), log.remove("y", "w"), log.add("z")]
+    every: list[Action] = [protocol, metadata, mark, *txns, *domains, *files]
+
+    def said(actions: list[Action]) -> bool:
+        log.store.put(compacted_path(0, 1), format_actions(actions))
+        return is_reconciled(read_commits(log.store, [log.store.head(compacted_path(0, 1))]))
+
+    assert said(every) and said(files) and said([protocol]) and said([metadata, mark])
+    for action in every:
+        assert said([other for other in every if other is not action])
+        assert not said([*every, action])
+    assert not said([*every, log.remove("x")]) and not said([*every, log.add("y", "w")])
+    assert not said([*txns, Txn(app_id="a", version=9)])
+
+
+@pytest.mark.parametrize("text", ["interval 7 days", "no interval"])
+def test_where_the_retention_makes_no_sense_the_commits_are_read(log, text: str) -> None:
+    log.commit(0, log.head(**{"delta.deletedFileRetentionDuration": text}))
+    log.commit(1, [log.add("a")])
+    log.commit(2, [log.add("b")])
+    log.store.put(compacted_path(1, 2), format_actions([log.add("c")]))
+    assert log.paths() == ({"c"} if text == "interval 7 days" else {"a", "b"})
+
+
+def test_without_a_description_before_it_a_compaction_is_not_read(log) -> None:
+    log.commit(0, [log.head()[0]])
+    log.commit(1, [log.head()[1], log.add("a")])
+    log.commit(2, [log.add("b")])
+    log.store.put(compacted_path(1, 2), format_actions([log.add("c")]))
+    assert log.paths() == {"a", "b"}

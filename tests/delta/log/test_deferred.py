@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import uuid
+from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.read_checkpoint import checkpoint_rows
@@ -86,3 +88,35 @@ def test_rows_of_a_checkpoint_become_files() -> None:
     batch = checkpoint_rows(pa.array([None, row], kind))
     assert batch.schema == FILES
     assert batch.column("path").to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize("how", [{}, {"max_actions": 1}, {"v2": True}, {"v2": True, "max_actions": 2}], ids=str)
+def test_the_limit_is_of_all_files_together(how: dict[str, Any]) -> None:
+    """Of a checkpoint with sidecars it is they that list files, beside its own."""
+    store = _store()
+    state = load_state(store, list_segment(store, 0), lambda protocol: None)
+    for info in store.list_tree("_delta_log"):
+        if ".checkpoint" in info.path:
+            store.delete(info.path)
+    write_checkpoint(store, state, CheckpointOptions(2, 0, **how))
+    listed = [info for info in store.list_tree("_delta_log") if info.path.endswith(".parquet")]
+    total = sum(info.size for info in listed)
+    whole = _load(store, total)
+    assert whole.deferred == () and sorted(whole.files["path"].to_pylist()) == ["d", "f"]
+    late = _load(store, total - 1)
+    assert {info.path for info in late.deferred} == {info.path for info in listed}
+    assert sorted(late.files["path"].to_pylist()) == ["d", "f"]
+    assert sorted(late.tombstones["path"].to_pylist()) == ["a", "b c", "e"]
+    assert late.protocol == state.protocol and late.metadata == state.metadata
+
+
+def test_a_checkpoint_of_lines_is_read_whatever_its_size() -> None:
+    store = _store()
+    lines = store.get(f"_delta_log/{0:020}.json").splitlines()
+    (checkpoint,) = [info.path for info in store.list_tree("_delta_log") if info.path.endswith(".parquet")]
+    store.delete(checkpoint)
+    version = b'{"checkpointMetadata":{"version":0}}'
+    store.put(f"_delta_log/{0:020}.checkpoint.{uuid.UUID(int=1)}.json", b"\n".join([version, *lines]))
+    state = _load(store, 1)
+    assert state.segment.checkpoint_version == 0 and state.deferred == ()
+    assert sorted(state.files["path"].to_pylist()) == ["d", "f"]

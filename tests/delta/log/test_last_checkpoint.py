@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 
 import msgspec
@@ -87,3 +88,37 @@ def test_a_pointer_that_was_changed_is_no_hint(store: MemoryStore, damage) -> No
 def test_without_a_checksum_and_with_unknown_fields_it_counts(store: MemoryStore) -> None:
     store.put(LAST_CHECKPOINT_PATH, b'{"version":3,"size":9,"v2Checkpoint":{"path":"x","sidecarFiles":[1.5]}}')
     assert read_last_checkpoint(store).version == 3
+
+
+def test_a_pointer_is_moved_to_a_checkpoint_that_is_no_older(store: MemoryStore) -> None:
+    for version, size, moves in ((3, 9, True), (3, 8, True), (2, 1, False), (4, 1, True)):
+        last = LastCheckpoint(version=version, size=size)
+        assert publish_last_checkpoint(store, last) is moves
+        found = read_last_checkpoint(store)
+        assert found is not None and ((found.version, found.size) == (version, size)) is moves
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        (b'{"version":0,"size":1}', 0), (b'{"version":-1,"size":1}', None), (b'{"version":9223372036854775807,"size":1}', 2**63 - 1),
+        (b'{"version":9223372036854775808,"size":1}', None), (b'{"version":"1","size":1}', None), (b'{"version":1}', None), (b"\xff", None),
+        (b'{"version":1,"size":1,"checksum":"x"}', None), (b'{"version":1,"size":1,"checksum":null}', 1), (b"null", None),
+    ],
+)  # fmt: skip
+def test_what_is_a_hint(store: MemoryStore, text: bytes, version: int | None) -> None:
+    store.put(LAST_CHECKPOINT_PATH, text)
+    found = read_last_checkpoint(store)
+    assert (None if found is None else found.version) == version
+
+
+def test_decimals_keep_their_digits_in_checksums(store: MemoryStore) -> None:
+    """ "Numeric values (e.g. `42` or `3.14`) are their own canonical form" """
+    for number in ("1.50", "1.5", "1e3", "12345678901234567890.5"):
+        document = f'{{"version":3,"size":9,"x":{number}}}'
+        text = f'"size"=9,"version"=3,"x"={"1E+3" if number == "1e3" else number}'
+        checksum = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+        store.put(LAST_CHECKPOINT_PATH, f'{document[:-1]},"checksum":"{checksum}"}}'.encode())
+        assert read_last_checkpoint(store) is not None
+        store.put(LAST_CHECKPOINT_PATH, f'{document[:-1]}1,"checksum":"{checksum}"}}'.encode())
+        assert read_last_checkpoint(store) is None

@@ -246,7 +246,8 @@ def test_commits_must_follow_the_state(log) -> None:
     state = log.load(0)
     with pytest.raises(CorruptTable) as caught:
         apply_commits(state, log.store, list_segment(log.store).commits[2:], open_gate)
-    assert caught.value.code == "gap-in-log"
+    assert (caught.value.code, caught.value.version, caught.value.path) == ("gap-in-log", 1, commit_path(1))
+    assert apply_commits(state, log.store, (), open_gate) is state
 
 
 @pytest.mark.long
@@ -258,3 +259,54 @@ def test_many_refreshes_do_not_splinter_the_files(log) -> None:
         _, state = advance(log.store, state.segment, state, open_gate)
     assert state.files.num_rows == 300
     assert state.files.column("path").num_chunks < 100
+
+
+def test_a_state_that_commits_follow(log) -> None:
+    """What it is read from grows by them, and what they do not speak of stays."""
+    mark, domain = RowIdHighWaterMark(high_water_mark=4), DomainMetadata(domain="d", configuration="1", removed=False)
+    log.commit(0, [*log.head(a="1"), log.add("f"), Txn(app_id="x", version=1), domain, mark])
+    log.commit(1, [log.add("g")])
+    state = log.load()
+    log.commit(2, [Txn(app_id="y", version=2), log.remove("f", at=7)])
+    log.commit(3, [DomainMetadata(domain="d", configuration="", removed=True), RowIdHighWaterMark(high_water_mark=9)])
+    log.commit(4, [log.head(a="2")[1]])
+    commits = list_segment(log.store).commits
+    newer = apply_commits(state, log.store, commits[2:], open_gate)
+    assert (newer.version, newer.segment.commits, newer.segment.last) == (4, commits, commits[4])
+    assert newer.segment.timestamp_ms == commits[4].modified_ms and newer.protocol == state.protocol
+    assert {name: txn.version for name, txn in newer.txns.items()} == {"x": 1, "y": 2} and dict(newer.domains) == {}
+    assert newer.row_id_high_water_mark == RowIdHighWaterMark(high_water_mark=9)
+    assert newer.metadata.configuration == {"a": "2"} and newer.files["path"].to_pylist() == ["g"]
+    assert newer.tombstones["path"].to_pylist() == ["f"] and dict(state.domains) == {"d": domain}
+    whole = log.load()
+    for name in ("protocol", "metadata", "txns", "domains", "row_id_high_water_mark", "segment"):
+        assert getattr(newer, name) == getattr(whole, name), name
+
+
+def test_each_damaged_checkpoint_that_was_passed_over_is_told_of(log) -> None:
+    log.commits(6)
+    for version in (2, 4):
+        log.checkpoint(version)
+    for version in (2, 4):
+        log.store.put(checkpoint_paths(version)[0], b"damaged")
+    with pytest.warns(UserWarning, match="was read without") as caught:
+        state = log.load()
+    assert state.segment.checkpoint_version is None and state.files.num_rows == 6
+    told = [str(one.message) for one in caught]
+    assert [path for text in told for path in (checkpoint_paths(4)[0], checkpoint_paths(2)[0]) if path in text] == [
+        checkpoint_paths(4)[0], checkpoint_paths(2)[0]
+    ]  # fmt: skip
+    assert all(text.startswith(f"version 5 of {log.store.url} was read without ") for text in told)
+
+
+def test_without_protocol_or_metadata_the_log_says_what_is_missing(log) -> None:
+    log.commit(0, [log.head()[0]])
+    with pytest.raises(CorruptTable, match="up to version 0 holds no metaData action") as caught:
+        log.load()
+    assert (caught.value.code, caught.value.version) == ("no-metadata", 0)
+    log.commit(0, [log.head()[1]])
+    with pytest.raises(CorruptTable, match="up to version 0 holds no protocol action"):
+        log.load()
+    # Another commit may bring what the first one lacks.
+    log.commit(1, [log.head()[0]])
+    assert log.load().version == 1

@@ -10,10 +10,20 @@ from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint
 from alluvium.delta.log.names import checkpoint_paths, commit_path
 from alluvium.delta.log.segment import list_log, list_segment
 from alluvium.delta.log.state import load_state
-from alluvium.delta.log.timeline import commit_timestamps, read_commit_infos, read_in_commit_timestamp, version_at
+from alluvium.delta.log.timeline import (
+    CommitTime,
+    commit_timestamps,
+    file_times,
+    format_moment,
+    read_commit_infos,
+    read_in_commit_timestamp,
+    version_among,
+    version_at,
+)
 from alluvium.delta.terms.spec import CommitInfo
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.open import open_store
+from alluvium.storage.store import ObjectInfo
 
 
 @pytest.fixture
@@ -138,3 +148,77 @@ def test_a_commit_that_lacks_its_time(log, content: dict[str, object]) -> None:
     # The history is for people to look at: such a commit has its file's time there.
     infos = read_commit_infos(log.store, in_commit=Enablement(0, None))
     assert [(version, time_ms == 0) for version, _, time_ms in infos] == [(1, False), (0, True)]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [([], []), ([5], [5]), ([5, 5, 5], [5, 6, 7]), ([5, 3, 6, 20], [5, 6, 7, 20]), ([5, 6, 7], [5, 6, 7]), ([-3, -9], [-3, -2])],
+)  # fmt: skip
+def test_each_commit_is_younger_than_the_one_before(times: list[int], expected: list[int]) -> None:
+    commits = {3 + n: ObjectInfo(commit_path(3 + n), 1, time_ms) for n, time_ms in enumerate(times)}
+    assert file_times(commits) == tuple(CommitTime(3 + n, time_ms) for n, time_ms in enumerate(expected))
+
+
+def test_a_time_among_those_of_some_versions() -> None:
+    times = [CommitTime(4, 1_000), CommitTime(5, 2_000), CommitTime(9, 5_000)]
+    for time_ms in range(1_000, 5_001, 100):
+        assert version_among(times, time_ms) == max(t.version for t in times if t.timestamp_ms <= time_ms)
+    for time_ms, side in ((999, "before the first version"), (5_001, "after the newest version")):
+        with pytest.raises(NotFound) as caught:
+            version_among(times, time_ms)
+        error = caught.value
+        assert error.code == "missing-version" and f"{format_moment(time_ms)} lies {side}" in error.message
+        assert "versions 4 (1970-01-01 00:00:01.000+00:00) to 9 (1970-01-01 00:00:05.000+00:00)" in error.message
+        assert error.hint == "ask for a time from 1970-01-01 00:00:01.000+00:00 to 1970-01-01 00:00:05.000+00:00"
+    with pytest.raises(NotFound, match="no version's commit is left") as missing:
+        version_among([], 1)
+    assert missing.value.code == "missing-version"
+
+
+def test_moments_that_no_calendar_has() -> None:
+    assert format_moment(0) == "1970-01-01 00:00:00.000+00:00" and format_moment(1_001).endswith("01.001+00:00")
+    assert [format_moment(sign * 10**18) for sign in (1, -1)] == ["1000000000000000000 ms", "-1000000000000000000 ms"]
+
+
+@pytest.mark.parametrize("first", [1, 4, 8])
+def test_versions_from_before_commits_carried_their_time(table, log, first: int) -> None:
+    """ "only table versions less than `delta.inCommitTimestampEnablementVersion` should be considered" before the time
+    of that version, and those from there on after it.
+    """
+    store, set_times = table
+    carrying(log, 9, first)
+    set_times(*(100_000 + 1_000 * n for n in range(9)))
+    # The files of the later ones are of times that nobody asks for; the first ones have none but these.
+    enabled = Enablement(first, 1_000 * first)
+    for version in range(first, 9):
+        assert version_at(store, 1_000 * version, enabled) == version
+        assert version_at(store, 1_000 * version + 999 * (version < 8), enabled) == version
+    before = Enablement(first, 10**9)
+    for version in range(first):
+        assert version_at(store, 100_000 + 1_000 * version, before) == version
+    # A time after the last of them, but before the first that carries one, is the last one's.
+    assert version_at(store, 10**9 - 1, before) == first - 1
+    with pytest.raises(NotFound, match=f"versions 0 .* to {first - 1}"):
+        version_at(store, 99_999, before)
+
+
+def test_a_history_has_the_times_that_commits_carry_from_a_version_on(table, log) -> None:
+    store, set_times = table
+    carrying(log, 4, 2)
+    set_times(11, 12, 13, 14)
+    for enabled, expected in (
+        (None, [14, 13, 12, 11]),
+        (Enablement(2, 2_000), [3_000, 2_000, 12, 11]),
+        (Enablement(3, 0), [3_000, 13, 12, 11]),
+    ):
+        assert [time_ms for _, _, time_ms in read_commit_infos(store, in_commit=enabled)] == expected
+
+
+@pytest.mark.parametrize("size", [(1 << 16) - 1, 1 << 16, (1 << 16) + 1])
+def test_the_first_line_of_a_large_commit_is_enough(log, size: int) -> None:
+    """Of one whose first line alone is larger all is read."""
+    for head in ({"inCommitTimestamp": 5}, {"x": "y" * size, "inCommitTimestamp": 5}):
+        log.commit(0, [CommitInfo(head), *log.head(), log.add("f", stats="x" * size)])
+        commit = list_log(log.store).commits[0]
+        assert commit.size > 1 << 16 or size < 1 << 16
+        assert read_in_commit_timestamp(log.store, commit) == 5

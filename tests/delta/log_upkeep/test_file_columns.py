@@ -7,12 +7,13 @@ import json
 from decimal import Decimal
 
 import pyarrow as pa
+import pytest
 from delta_values import make_config, make_files
 
 from alluvium.delta.log_upkeep.file_columns import checkpoint_files
 from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.properties import parse_properties
-from alluvium.delta.terms.spec import FILES
+from alluvium.delta.terms.spec import FILES, Protocol
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, Field, Struct
 from alluvium.schema.types import Decimal as DecimalType
@@ -118,3 +119,74 @@ def test_pruning_sees_the_same_in_both_forms() -> None:
         parsed = AddStatistics(as_columns, SCHEMA, ["region", "year"])
         for bound in ("lower", "upper", "null_count"):
             assert getattr(parsed, bound)(path).equals(getattr(text, bound)(path)), (path, bound)
+
+
+@pytest.mark.parametrize("text", [True, False])
+@pytest.mark.parametrize("struct", [True, False])
+@pytest.mark.parametrize("has_columns", [True, False])
+def test_which_columns_there_are(text: bool, struct: bool, has_columns: bool) -> None:
+    said = {
+        "delta.checkpoint.writeStatsAsJson": str(text).lower(),
+        "delta.checkpoint.writeStatsAsStruct": str(struct).lower(),
+    }
+    given = files()
+    if has_columns:
+        parsed = columns_of(given, ONLY_STRUCT).column("stats_parsed")
+        given = given.append_column("stats_parsed", parsed)
+    made = columns_of(given, said)
+    expected = {*FILES.names} - ({"stats"} if not text else set()) | (
+        {"stats_parsed", "partitionValues_parsed"} if struct else set()
+    )
+    assert set(made.column_names) == expected and made["path"].to_pylist() == ["a", "b", "c"]
+    if text:
+        assert made["stats"].to_pylist() == given["stats"].to_pylist()
+    if struct:
+        assert [row and row["numRecords"] for row in made["stats_parsed"].to_pylist()] == [5, None, 2]
+    assert (made is given) == (text and not struct and not has_columns)
+    plain = checkpoint_files(given, make_config(SCHEMA, [], said), parse_properties(said))
+    assert "partitionValues_parsed" not in plain.column_names
+
+
+def test_columns_and_texts_stand_in_for_each_other() -> None:
+    """File by file: the text counts where there is one."""
+    given = files()
+    parsed = pa.array([{"numRecords": 77, "tightBounds": True}, {"numRecords": 88, "tightBounds": True}, None])
+    given = given.append_column("stats_parsed", parsed)
+    found = columns_of(given, AS_STRUCT)["stats_parsed"].to_pylist()
+    assert [(row["numRecords"], row["tightBounds"]) for row in found] == [(5, None), (88, True), (2, False)]
+    assert found[1]["minValues"] == {"id": None, "s": {"day": None}, "at": None, "price": None}
+    quiet = pa.array([{"numRecords": 77}, None, None], pa.struct([("numRecords", pa.int64())]))
+    none = make_files({"path": "a"}, {"path": "b"}, {"path": "c"}).append_column("stats_parsed", quiet)
+    made = columns_of(none, ONLY_STRUCT)["stats_parsed"]
+    # That bounds are tight is said where a file says it.
+    assert made.type.get_field_index("tightBounds") == -1
+    assert [row and row["numRecords"] for row in made.to_pylist()] == [77, None, None]
+
+
+def test_mapped_columns_go_by_the_names_of_files() -> None:
+    mapped = Struct(
+        (
+            Field("id", t.LONG, True, {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "c1"}),
+            Field("at", t.TIMESTAMP, True, {"delta.columnMapping.id": 2, "delta.columnMapping.physicalName": "c2"}),
+        )
+    )
+    properties = {**ONLY_STRUCT, "delta.columnMapping.mode": "name"}
+    protocol = Protocol(min_reader_version=2, min_writer_version=5)
+    config = make_config(mapped, ["at"], properties, protocol)
+    stats = '{"numRecords":1,"minValues":{"c1":3},"maxValues":{"c1":4},"nullCount":{"c1":0}}'
+    given = make_files({"path": "a", "partitionValues": {"c2": "2024-01-01 09:00:00"}, "stats": stats})
+    (row,) = checkpoint_files(given, config, parse_properties(properties), "Asia/Tokyo").to_pylist()
+    assert row["stats_parsed"]["minValues"] == {"c1": 3} and row["stats_parsed"]["nullCount"] == {"c1": 0}
+    # A time without a zone is the session's.
+    assert row["partitionValues_parsed"] == {"c2": dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)}
+
+
+@pytest.mark.parametrize("kind", [t.BINARY, t.BOOLEAN, Array(t.LONG)], ids=str)
+def test_types_without_bounds_have_counts_alone(kind: t.DataType) -> None:
+    schema = Struct((Field("x", kind), Field("n", t.LONG)))
+    given = make_files({"path": "a", "stats": '{"numRecords":1,"minValues":{"x":"q","n":1},"nullCount":{"x":1,"n":0}}'})
+    parsed = checkpoint_files(given, make_config(schema, [], ONLY_STRUCT), parse_properties(ONLY_STRUCT))[
+        "stats_parsed"
+    ]
+    assert [f.name for f in parsed.type.field("minValues").type] == ["n"]
+    assert parsed.to_pylist()[0]["nullCount"] == {"x": 1, "n": 0}

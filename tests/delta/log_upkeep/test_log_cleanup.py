@@ -307,3 +307,41 @@ def test_a_machine_whose_clock_is_ahead_forgets_and_deletes_nothing(tmp_path, mo
     assert min(list_log(store).commits) == 0
     (store_path,) = (tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet")
     assert sum(row is not None for row in pq.read_table(store_path)["remove"].to_pylist()) == 10
+
+
+MINUTE = 60_000
+
+
+@pytest.mark.parametrize(
+    ("ago_ms", "first_version"),
+    [(0, 2), (1, 2), (MINUTE - 1, 2), (-1, None), (DAY - MINUTE, 2), (DAY - 1, 2), (DAY, 2), (-DAY, None)],
+)
+def test_a_retention_that_is_said_counts_to_the_minute(tmp_path: Path, ago_ms: int, first_version: int | None) -> None:
+    """So long before the moment, of which the seconds are left out, a commit must have been made."""
+    table = Table(tmp_path)
+    table.checkpoint(2)
+    moment = 2 * DAY + DAY // 2
+    now_ms = moment + 5 * DAY
+    found = clean_up_log(load_snapshot(table.store), now_ms + ago_ms, dry_run=True, retention_ms=5 * DAY)
+    assert found.first_version == first_version
+    assert found.paths == (() if first_version is None else (commit_path(0), commit_path(1)))
+
+
+def test_the_oldest_goes_first(tmp_path: Path) -> None:
+    """A clean-up that is cut short leaves a log without holes."""
+    table = Table(tmp_path, V2)
+    for version in (1, 2, 3):
+        table.checkpoint(version, v2=True)
+    for path in (checksum_path(0), checksum_path(2), compacted_path(0, 1), compacted_path(3, 4), compacted_path(1, 2)):
+        table.store.put(path, b"{}")
+    paths = table.clean_up(today=20, dry_run=True).paths
+    log = [path for path in paths if not path.startswith(SIDECAR_DIRECTORY)]
+    versions = [int(path.rpartition("/")[2][:20]) for path in log]
+    assert versions == sorted(versions) and set(versions) == {0, 1, 2, 3}
+    assert log[:3] == sorted([commit_path(0), checksum_path(0), compacted_path(0, 1)])
+    # A compaction that begins with the checkpoint goes, a checksum of it stays; sidecars come last.
+    assert compacted_path(3, 4) in log and len([p for p in log if ".checkpoint." in p]) == 2
+    assert (
+        paths[len(log) :] == tuple(sorted(p for p in paths if p.startswith(SIDECAR_DIRECTORY)))
+        and len(paths) == len(log) + 2
+    )

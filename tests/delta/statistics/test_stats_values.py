@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alluvium.delta.statistics.stats_values import bound_column, bound_type, widened_decimals
+from alluvium.delta.statistics.stats_values import bound_column, bound_type, count_column, widened_decimals
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DataType, Decimal
@@ -178,3 +178,69 @@ def test_true_and_false_are_bounds_of_flags_alone(kind: DataType) -> None:
     for values in ([True, False], [True, None], [True, 1], [False, 1.5]):
         assert bound_column(list(values), kind).to_pylist()[0] is None
     assert bound_column([True, False], t.BOOLEAN).to_pylist() == [True, False]
+
+
+@pytest.mark.parametrize("company", [[], ["x"], [None], [7]], ids=str)
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [("0001-01-01", -719_162), ("9999-12-31", 2_932_896), ("+10000-01-01", None), ("-0001-01-01", None)],
+)  # fmt: skip
+def test_dates_that_can_be_printed(text: str, days: int | None, company: list[Any]) -> None:
+    """Bounds beyond the years 1 to 9999 are taken as unknown, in whatever company."""
+    assert bound_column([*company, text], t.DATE).cast(pa.int32()).to_pylist()[-1] == days
+
+
+@pytest.mark.parametrize("company", [[], ["x"], [None]], ids=str)
+@pytest.mark.parametrize("kind", [t.TIMESTAMP, t.TIMESTAMP_NTZ], ids=str)
+@pytest.mark.parametrize(
+    ("text", "micros"),
+    [
+        ("0001-01-01 00:00:00", -719_162 * 86_400_000_000), ("9999-12-31 23:59:59.999999", 2_932_897 * 86_400_000_000 - 1),
+        ("+10000-01-01 00:00:00", None),
+    ],
+)  # fmt: skip
+def test_times_that_can_be_printed(text: str, micros: int | None, kind: DataType, company: list[Any]) -> None:
+    assert bound_column([*company, text], kind).cast(pa.int64()).to_pylist()[-1] == micros
+
+
+def test_before_the_first_year_nothing_is_known_of_texts_that_are_looked_at_one_by_one() -> None:
+    for text, days in (("0000-12-31", None), ("0001-01-01", -719_162)):
+        assert bound_column(["x", text], t.DATE).cast(pa.int32()).to_pylist() == [None, days]
+        micros = None if days is None else days * 86_400_000_000
+        assert bound_column(["x", f"{text} 00:00:00"], t.TIMESTAMP).cast(pa.int64()).to_pylist() == [None, micros]
+
+
+def test_counts_are_whole_numbers() -> None:
+    values: list[Any] = [
+        0,
+        3,
+        -1,
+        2**63 - 1,
+        2**63,
+        -(2**63),
+        -(2**63) - 1,
+        1.0,
+        1.5,
+        D("2"),
+        D("2.5"),
+        D("1e999999999"),
+        True,
+        "4",
+        None,
+        [1],
+        1e300,
+    ]
+    expected = [0, 3, -1, 2**63 - 1, None, -(2**63), None, 1, None, 2, None, None, None, None, None, None, None]
+    found = count_column(values)
+    assert found.type == pa.int64() and found.to_pylist() == expected
+    assert [count_column([value]).to_pylist()[0] for value in values] == expected
+    assert count_column([]).type == pa.int64() and count_column([None, 5]).to_pylist() == [None, 5]
+
+
+@pytest.mark.parametrize(
+    ("exponent", "is_known"), [(300, True), (399, True), (400, False), (-399, True), (-400, False)]
+)
+def test_exponents_beyond_all_bounds(exponent: int, is_known: bool) -> None:
+    """A number that no column can hold is unknown, and its conversion is not tried."""
+    found = bound_column([D(f"1e{exponent}"), 1.5, "NaN"], t.DOUBLE).to_pylist()
+    assert (found[0] is not None) == is_known and found[1] == 1.5

@@ -40,3 +40,42 @@ def test_what_is_no_offset_of_this_table(text: str, table_id: str, code: str) ->
     with pytest.raises(InvalidRequest) as caught:
         parse_offset(text, table_id)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    "offset",
+    [
+        Offset("t", 4),
+        Offset("t", 0, 7),
+        Offset("t", 4, in_snapshot=True),
+        Offset("t", 4, CHANGED),
+        Offset("t", 4, PASSED),
+    ],
+)
+def test_offsets_come_back(offset: Offset) -> None:
+    assert parse_offset(format_offset(offset), "t") == offset
+    assert offset.is_mark == (offset.index in (CHANGED, PASSED))
+    assert f'"sourceVersion":{3 if offset.is_mark else 1},' in format_offset(offset)
+
+
+def test_places_rise_with_versions_and_files() -> None:
+    rising = [Offset("t", v, index) for v in (3, 4) for index in (BEFORE, CHANGED, PASSED, 0, 1, 2)]
+    places = [offset.place for offset in rising]
+    assert places == sorted(set(places))
+    assert [offset.first for offset in rising[:6]] == [0, 0, 0, 1, 2, 3]
+    # Of the same place whether its files are those that were live or those that came.
+    assert Offset("t", 4, 1).place == Offset("t", 4, 1, in_snapshot=True).place
+
+
+def test_what_is_said_of_another_form_or_table() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_offset(TEXT.replace('"sourceVersion":1', '"sourceVersion":2'), "t")
+    assert caught.value.code == "invalid-offset" and "form 2 " in caught.value.message
+    with pytest.raises(InvalidRequest) as caught:
+        parse_offset(TEXT, "other")
+    assert "of id t," in caught.value.message and "of id other" in caught.value.message
+    with pytest.raises(InvalidRequest) as caught:
+        parse_offset("[]", "t")
+    assert "'[]' is no offset" in caught.value.message
+    # Only in the third form that number stands for what is before all files.
+    assert parse_offset(TEXT.replace('"index":1', '"index":-100'), "t").index == -100

@@ -124,7 +124,7 @@ def test_flags_are_true_or_false(name: str, text: str) -> None:
 def test_numbers_are_digits(name: str, text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_stream_options({name: text}, None)
-    assert caught.value.code == "invalid-option"
+    assert caught.value.code == "invalid-option" and f"the option {name!r} must be" in caught.value.message
 
 
 def test_names_are_those_of_delta_spark() -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from delta_values import make_config
 
-from alluvium.delta.terms.file_properties import FileProperties, file_properties, wants_auto_compaction
+from alluvium.delta.terms.file_properties import (
+    NO_LAYOUT,
+    FileLayout,
+    FileProperties,
+    file_properties,
+    wants_auto_compaction,
+)
 from alluvium.delta.terms.properties import settable_properties
 from alluvium.delta.write.write import plan_write
 from alluvium.errors import InvalidRequest
@@ -81,3 +89,31 @@ def test_what_is_no_such_wish(name: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         wants_auto_compaction({name: "perhaps"})
     assert caught.value.code == "invalid-property"
+
+
+def test_random_prefixes_where_they_are_asked_for() -> None:
+    asked = {"delta.randomizeFilePrefixes": "true"}
+    assert file_properties(asked).prefix_length == 2
+    assert file_properties({"delta.randomizeFilePrefixes": "false", "delta.randomPrefixLength": "5"}).prefix_length == 0
+    long = file_properties({**asked, "delta.randomPrefixLength": "300"})
+    prefix = long.random_prefix()
+    assert (long.prefix_length, len(prefix), prefix[-1]) == (300, 301, "/")
+    letters = prefix[:-1]
+    # Letters of both cases and digits, and not always the same.
+    assert letters.isalnum() and letters.isascii() and letters != long.random_prefix()[:-1]
+    assert any(c.isdigit() for c in letters) and any(c.islower() for c in letters) and any(c.isupper() for c in letters)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "attribute", "value"),
+    [
+        ("delta.autoOptimize.optimizeWrite", "TRUE", "optimize_write", True), ("delta.autoOptimize.optimizeWrite", "false", "optimize_write", False),
+        ("delta.parquet.compression.codec", "GZIP", "codec", "gzip"), ("delta.targetFileSize", "2kb", "target_file_bytes", 2048),
+    ],
+)  # fmt: skip
+def test_each_property_alone(name: str, text: str, attribute: str, value: object) -> None:
+    assert file_properties({name: text}) == replace(FileProperties(), **{attribute: value})  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequest) as caught:
+        file_properties({name: "nonsense"})
+    assert caught.value.code == "invalid-property" and name in caught.value.message
+    assert FileLayout(optimize_write=None, bin_bytes=None, most_tasks=None) == NO_LAYOUT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from delta_values import LEGACY, make_metadata
 
@@ -13,6 +14,7 @@ from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.read_changes import parse_changes, parse_head
 from alluvium.delta.log.sidecar import parse_json_head
 from alluvium.delta.log.timeline import read_commit_infos
+from alluvium.delta.terms.lines import decode_line, decode_lines, split_lines
 from alluvium.delta.terms.spec import Add, CommitInfo, format_actions, parse_actions
 from alluvium.errors import CorruptTable
 from alluvium.storage.stores.memory import MemoryStore
@@ -102,3 +104,33 @@ def test_what_counts_as_damage(read: Callable[[bytes], object], damaged: bytes, 
         read(damaged)
     assert (caught.value.code, caught.value.path) == ("damaged-line", PATH)
     assert caught.value.message.startswith(f"line {line} of the log entry is damaged")
+
+
+class Number(msgspec.Struct):
+    n: int
+
+
+def test_lines_have_their_numbers() -> None:
+    data = b"a\n\n \t\nb\r\n\xef\xbb\xbfc"
+    assert list(split_lines(data)) == [(1, b"a"), (4, b"b\r"), (5, MARK + b"c")]
+    assert list(split_lines(MARK + data)) == list(split_lines(data))
+    # Of some lines of a file the mark is no mark, and they are counted on.
+    assert list(split_lines(data, 7)) == [(7, b"a"), (10, b"b\r"), (11, MARK + b"c")]
+    assert list(split_lines(MARK + b"a", 3)) == [(3, MARK + b"a")]
+    assert list(split_lines(MARK)) == list(split_lines(b"")) == list(split_lines(b" \n")) == []
+
+
+def test_lines_that_mention_something() -> None:
+    decoder = msgspec.json.Decoder(Number)
+    data = b'{"n":1}\nbroken\n{"n":2,"x":0}\n{"n":"x"}'
+    assert [found.n for found in decode_lines(data, decoder, "p", 3, b'"x":')] == [2]
+    with pytest.raises(CorruptTable) as caught:
+        list(decode_lines(data, decoder, "p", 3, b'"x"'))
+    assert "line 4 " in caught.value.message
+    found = decode_lines(data, decoder, "p", 3)
+    assert next(found).n == 1
+    with pytest.raises(CorruptTable) as caught:
+        next(found)
+    assert (caught.value.code, caught.value.path, caught.value.version) == ("damaged-line", "p", 3)
+    assert caught.value.message.startswith("line 2 of the log entry is damaged")
+    assert decode_line(b'{"n":5}', decoder, 1, None, None).n == 5

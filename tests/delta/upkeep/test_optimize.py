@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from alluvium.delta.upkeep.optimize import (
     FileSizes,
     compaction_bins,
     ensure_all_rows,
+    joined_bins,
     of_partitions,
     order_bins,
     purge_bins,
@@ -160,3 +163,59 @@ def test_new_files_hold_all_rows_that_the_old_ones_tell_of(tmp_path, written, ro
     every = purge_bins(snapshot, snapshot.files, FileSizes())
     ensure_all_rows(snapshot, every, pa.array([0, 1, 2], pa.int64()), pa.array([190, 100, 7], pa.int64()))
     ensure_all_rows(snapshot, every.only(pa.array([2])), pa.array([], pa.int64()), pa.array([], pa.int64()))
+
+
+def test_bins_of_several_are_numbered_on(tmp_path):
+    snapshot = snapshot_of(tmp_path, *(add(f"f{n}", 5, "ab"[n % 2]) for n in range(8)))
+    sizes = FileSizes(min_bytes=10, max_bytes=10)
+    some = [
+        purge_bins(snapshot, snapshot.files.slice(start, count), sizes)
+        for start, count in ((0, 4), (4, 1), (5, 0), (5, 3))
+    ]
+    found = joined_bins([replace(one, counts=tuple(range(n, n + len(one.counts)))) for n, one in enumerate(some)])
+    assert found.files["path"].to_pylist() == [path for one in some for path in one.files["path"].to_pylist()]
+    expected, counts = [], []
+    for n, one in enumerate(some):
+        expected += [number + len(counts) for number in one.numbers.to_pylist()]
+        counts += range(n, n + len(one.counts))
+    assert (found.numbers.to_pylist(), found.counts, found.count) == (expected, tuple(counts), len(counts))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_bin_is_of_one_partition_and_none_is_too_large(tmp_path, seed):
+    lot = random.Random(seed)
+    files = [
+        add(f"f{n}", lot.randrange(1, 12), lot.choice(["a", "b", None]), lot.choice([0, 4, 60])) for n in range(25)
+    ]
+    snapshot = snapshot_of(tmp_path, *files)
+    known = {one["add"]["path"]: one["add"] for one in files}
+    sizes = FileSizes(min_bytes=8, max_bytes=15, max_deleted_ratio=0.05)
+    bins = compaction_bins(snapshot, snapshot.files, sizes)
+    for paths in paths_of(bins):
+        assert len({known[path]["partitionValues"]["p"] for path in paths}) == 1 and len(paths) > 1
+        assert sum(known[path]["size"] for path in paths) <= 15
+        for path in paths:
+            assert known[path]["size"] < 8 or known[path].get("deletionVector", {}).get("cardinality", 0) > 5
+    assert bins.counts == (1,) * bins.count and sorted(set(bins.numbers.to_pylist())) == list(range(bins.count))
+    ordered = order_bins(snapshot, snapshot.files, FileSizes(max_bytes=10))
+    for number, paths in enumerate(paths_of(ordered)):
+        assert ordered.counts[number] == max(1, sum(known[path]["size"] for path in paths) // 10)
+    assert sum(map(len, paths_of(ordered))) == 25 and ordered.count == 3
+
+
+def test_all_that_the_history_says_of_files_that_were_written_anew():
+    figures = EditFigures(files_added=2, bytes_added=30, files_removed=5, bytes_removed=99, masks_removed=3)
+    assert rewrite_metrics(figures, pa.chunked_array([[20], [10]], pa.int64())) == {
+        "numRemovedFiles": "5", "numRemovedBytes": "99", "p25FileSize": "10", "numDeletionVectorsRemoved": "3", "minFileSize": "10",
+        "p75FileSize": "20", "p50FileSize": "20", "numAddedBytes": "30", "numAddedFiles": "2", "maxFileSize": "20",
+    }  # fmt: skip
+
+
+def test_how_many_rows_are_missing_is_told(tmp_path):
+    snapshot = snapshot_of(tmp_path, add("x", 1), add("y", 1, "b", deleted=10))
+    bins = purge_bins(snapshot, snapshot.files, FileSizes())
+    with pytest.raises(CorruptTable, match="hold 90 rows, and 7 were read") as raised:
+        ensure_all_rows(snapshot, bins, pa.array([0, 1], pa.int64()), pa.array([100, 7], pa.int64()))
+    assert raised.value.path == "y"
+    with pytest.raises(CorruptTable, match="hold 190 rows, and 107 were read"):
+        ensure_all_rows(snapshot, bins, pa.array([None, 1], pa.int64()), pa.array([100, 7], pa.int64()))

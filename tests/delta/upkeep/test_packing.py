@@ -54,3 +54,31 @@ def test_a_million_files_take_no_loop_over_them() -> None:
     packed = one_bin(len(sizes)).packed(sizes, 1_000)
     assert len(packed.lengths) == 10_000
     assert packed.lengths.max() == packed.lengths.min() == 100
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_last_two_bins_are_evened_where_the_last_is_small(seed: int) -> None:
+    """As by hand: of all cuts the one of which both sides are nearest, and only if neither is small."""
+    chance = random.Random(seed)
+    sizes = np.array([chance.choice([1, 2, 5, 9]) for _ in range(chance.randrange(1, 15))], np.int64)
+    least = chance.choice([1, 4, 8, 12])
+    packed = one_bin(len(sizes)).packed(sizes, 12)
+    before, found = told(packed), packed.evened(sizes, least)
+    if len(before) < 2 or sum(sizes[before[-1]]) >= least:
+        assert found is packed
+        return
+    rest = [*before[-2], *before[-1]]
+    sums = [(int(sum(sizes[rest[:cut]])), int(sum(sizes[rest[cut:]]))) for cut in range(len(rest) + 1)]
+    cut = min(range(len(sums)), key=lambda n: abs(sums[n][0] - sums[n][1]))
+    evened = [*before[:-2], rest[:cut], rest[cut:]]
+    assert told(found) == (evened if min(sums[cut]) >= least else before)
+    assert found.starts[-1] == len(sizes)
+
+
+def test_bins_of_no_fewer_rows() -> None:
+    packed = Packed(np.array([4, 2, 0, 1, 3]), np.array([0, 2, 3, 5]))
+    assert told(packed.at_least(1)) == told(packed) == [[4, 2], [0], [1, 3]]
+    found = packed.at_least(2)
+    assert (found.order.tolist(), found.starts.tolist()) == ([4, 2, 1, 3], [0, 2, 4])
+    assert (packed.at_least(3).order.tolist(), packed.at_least(3).starts.tolist()) == ([], [0])
+    assert packed.numbers.tolist() == [0, 0, 1, 2, 2] and packed.lengths.tolist() == [2, 1, 2]

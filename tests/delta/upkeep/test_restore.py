@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 from plain_writer import commit_rows, open_target
 
 from alluvium.delta.description.alter import apply_change
 from alluvium.delta.description.evolve import set_properties
+from alluvium.delta.log.names import commit_path
 from alluvium.delta.upkeep.restore import plan_restore, restore
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import CommitConflict, NotFound
@@ -99,3 +101,41 @@ def test_rows_that_come_meanwhile_are_a_conflict(store: MemoryStore):
     commit_rows(open_target(store), [11])
     with pytest.raises(CommitConflict):
         restore(behind, load_snapshot(store, 0), {"version": 0, "timestamp": None}, "tests")
+
+
+def test_all_that_is_said_of_it(store: MemoryStore):
+    """Protocol and description are said again, be they the same: whoever reads this commit alone knows them."""
+    sizes = {version: load_snapshot(store, version).files.column("size").to_pylist() for version in (1, 3)}
+    gone = load_snapshot(store).files.to_pylist()
+    shown = back_to(store, 1, dry_run=True)
+    done = back_to(store, 1)
+    assert isinstance(shown, Preview) and isinstance(done, Committed)
+    expected = {
+        "tableSizeAfterRestore": str(sum(sizes[1])), "numOfFilesAfterRestore": "2", "numRemovedFiles": "1", "numRestoredFiles": "2",
+        "removedFilesSize": str(sum(sizes[3])), "restoredFilesSize": str(sum(sizes[1])),
+    }  # fmt: skip
+    assert done.metrics == expected == shown.operation.metrics and (shown.version, shown.missing) == (3, ())
+    assert (done.attempts, done.files.num_rows) == (1, 0)
+    lines = [json.loads(line) for line in store.get(commit_path(4)).splitlines()]
+    info = lines[0]["commitInfo"]
+    assert (info["operation"], info["engineInfo"], info["readVersion"]) == ("RESTORE", "tests", 3)
+    assert info["operationParameters"] == {"version": 1, "timestamp": None} == shown.operation.parameters
+    assert info["operationMetrics"] == expected and info["isBlindAppend"] is False
+    kinds = sorted(kind for line in lines for kind in line)
+    assert kinds == ["add", "add", "commitInfo", "metaData", "protocol", "remove"]
+    (removed,) = [line["remove"] for line in lines if "remove" in line]
+    assert (removed["path"], removed["dataChange"], removed["size"]) == (gone[0]["path"], True, gone[0]["size"])
+    assert abs(removed["deletionTimestamp"] - info["timestamp"]) < 60_000
+    assert set(shown.removed) == {removed["path"]}
+    assert set(shown.added) == {line["add"]["path"] for line in lines if "add" in line}
+
+
+def test_what_is_there_already_is_neither_added_nor_removed(store: MemoryStore):
+    commit_rows(open_target(store), [10])
+    old = load_snapshot(store, 3)
+    done = back_to(store, 3)
+    assert isinstance(done, Committed)
+    size = old.files.column("size")[0].as_py()
+    assert done.metrics["tableSizeAfterRestore"] == str(size) and done.metrics["restoredFilesSize"] == "0"
+    assert (done.metrics["numRestoredFiles"], done.metrics["numRemovedFiles"]) == ("0", "1")
+    assert load_snapshot(store).files.column("path").to_pylist() == old.files.column("path").to_pylist()

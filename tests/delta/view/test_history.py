@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from alluvium.delta.log.names import commit_path
+from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.view.history import HISTORY, commit_time_ms, read_history
 from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.errors import CorruptTable
 from alluvium.storage.stores.memory import MemoryStore
 
 UTC = dt.timezone.utc
@@ -108,3 +110,37 @@ def test_times_of_files_rise() -> None:
     store = table([], [], [])
     times = [commit_time_ms(load_snapshot(store, version)) for version in range(3)]
     assert times == sorted(set(times))
+
+
+def test_a_commit_that_was_cleaned_up_has_the_time_of_its_checkpoint() -> None:
+    store = table([{"commitInfo": {}}], [{"commitInfo": {}}])
+    snapshot = load_snapshot(store)
+    write_checkpoint_at(snapshot)
+    for version in range(2):
+        store.delete(commit_path(version))
+    kept = load_snapshot(store)
+    assert kept.version == 1 and commit_time_ms(kept) == kept.timestamp_ms
+    assert read_history(kept).num_rows == 0 and read_history(kept).schema == HISTORY
+
+
+def test_what_must_be_carried_and_is_not_is_damage() -> None:
+    on = {"delta.enableInCommitTimestamps": "true"}
+    always = {"metaData": {**METADATA["metaData"], "configuration": on}}
+    store = table(
+        [{"commitInfo": {"inCommitTimestamp": 5}}, IN_COMMIT, always], [{"commitInfo": {"operation": "WRITE"}}]
+    )
+    assert commit_time_ms(load_snapshot(store, 0)) == 5
+    snapshot = load_snapshot(store)
+    with pytest.raises(CorruptTable) as caught:
+        commit_time_ms(snapshot)
+    assert (caught.value.code, caught.value.url) == ("no-in-commit-timestamp", store.url)
+    # The history is told all the same.
+    assert read_history(snapshot)["operation"].to_pylist() == ["WRITE", None]
+
+
+def test_commits_behind_the_snapshot_are_not_its_history() -> None:
+    store = table(*([{"commitInfo": {"operation": f"V{version}"}}] for version in range(3)))
+    older = load_snapshot(store, 1)
+    assert read_history(older, 1)["operation"].to_pylist() == ["V1"]
+    store.delete(commit_path(0))
+    assert read_history(older)["version"].to_pylist() == [1]

@@ -5,15 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pytest
+from stream_log import Log, add
 
 import alluvium
 from alluvium.delta.terms.spec import Metadata
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.view.tables import METADATA_TABLES, live_files
 from alluvium.errors import InvalidRequest
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.storage.open import open_store
 
 DATA = pa.table({"id": [1, 2, 3, 4, 5], "day": ["a", "a", None, "b", "a"]})
@@ -220,3 +225,91 @@ def test_every_value_of_transactions() -> None:
         {"app_id": "a", "version": 9, "last_updated": None},
         {"app_id": "z", "version": 5, "last_updated": at(12)},
     ]
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_partition_values_of_some_of_the_files(mapped: bool) -> None:
+    """Under the columns' names, whatever part of the log's lists is looked at; other keys are what they are."""
+    names = {"q": "c-q", "p": "c-p"} if mapped else {"q": "q", "p": "p"}
+    said = {
+        name: {"delta.columnMapping.id": n, "delta.columnMapping.physicalName": names.get(name, name)}
+        for n, name in enumerate(("id", "q", "p"))
+    }
+    fields = [
+        {"name": name, "type": "string", "nullable": True, "metadata": said[name] if mapped else {}}
+        for name in ("id", "q", "p")
+    ]
+    configuration = {"delta.columnMapping.mode": "name"} if mapped else {}
+    metadata = {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": ["q", "p"], "configuration": configuration}  # fmt: skip
+    adds = [
+        {
+            "add": {
+                "path": f"f{n}",
+                "partitionValues": {names["p"]: str(n), "odd": "x", names["q"]: None},
+                "size": 1,
+                "modificationTime": 0,
+                "dataChange": True,
+            }
+        }
+        for n in range(6)
+    ]
+    url = f"memory://{uuid.uuid4().hex}/t"
+    lines = [{"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, {"metaData": metadata}, *adds]
+    open_store(url).put(f"_delta_log/{0:020}.json", "\n".join(map(json.dumps, lines)).encode())
+    snapshot = load_snapshot(open_store(url))
+    files = pa.concat_tables([snapshot.files.slice(4, 2), snapshot.files.slice(1, 3)])
+    some = replace(snapshot, state=replace(snapshot.state, files=files), _found={})
+    found = live_files(some).select(["path", "partition"]).to_pylist(maps_as_pydicts="strict")
+    assert found == [{"path": f"f{n}", "partition": {"p": str(n), "odd": "x", "q": None}} for n in (4, 5, 1, 2, 3)]
+    chosen = live_files(some, parse_predicate("p = '2' or p = '5'", snapshot.config.schema))
+    assert [row["partition"]["p"] for row in chosen.to_pylist(maps_as_pydicts="strict")] == ["5", "2"]
+    assert chosen["modification_time"].type == pa.timestamp("ms", tz="UTC")
+
+
+def test_features_under_the_names_of_drafts() -> None:
+    """What is listed is told as it is listed, and what a legacy version implies beside it only once."""
+    writers = ["typeWidening-preview", "columnInvariants", "catalogOwned-preview"]
+    log = Log(
+        "tables-drafts",
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": writers}},
+        add("a"),
+    )
+    found = {
+        row.pop("feature"): tuple(row.values())
+        for row in METADATA_TABLES["features"](load_snapshot(log.store)).to_pylist()
+    }
+    # For readers, listed, used, readable, writable.
+    assert found == {
+        "catalogOwned-preview": (False, True, None, True, False), "columnInvariants": (False, True, False, True, True),
+        "typeWidening-preview": (False, True, False, True, True),
+    }  # fmt: skip
+    older = Log(
+        "tables-legacy",
+        {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
+        add("a"),
+        delta__enableChangeDataFeed="true",
+    )
+    told = {
+        row.pop("feature"): tuple(row.values())
+        for row in METADATA_TABLES["features"](load_snapshot(older.store)).to_pylist()
+    }
+    assert told["columnMapping"] == (True, False, False, True, True) and told["changeDataFeed"] == (
+        False,
+        False,
+        True,
+        True,
+        True,
+    )
+    assert set(told) == {
+        "appendOnly",
+        "invariants",
+        "checkConstraints",
+        "changeDataFeed",
+        "generatedColumns",
+        "columnMapping",
+    }
+
+
+def test_tables_that_there_are() -> None:
+    assert list(METADATA_TABLES) == ["files", "commits", "partitions", "columns", "features", "transactions"]

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import random
+import warnings
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from plain_writer import commit_rows, open_target
+from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
 from alluvium.api.delta.alter import Alteration
+from alluvium.delta.description.create import new_config
 from alluvium.delta.terms.spec import FILES
-from alluvium.delta.view.snapshot import load_snapshot
-from alluvium.delta.write.symlink_manifest import DIRECTORY, ensure_mode, write_manifests
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
+from alluvium.delta.write.symlink_manifest import (
+    DIRECTORY,
+    ensure_mode,
+    keeps_manifests,
+    update_manifests,
+    write_manifests,
+)
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
@@ -146,3 +155,85 @@ def test_rows_that_are_deleted_by_vectors_would_come_back(store: MemoryStore):
         write_manifests(load_snapshot(open_store(url)))
     assert (caught.value.code, caught.value.version, caught.value.url) == ("manifest-with-vectors", 1, url)
     assert "1 files" in str(caught.value) and tuple(caught.value.features) == ("deletionVectors",)
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_a_table_that_is_created_with_it_has_them_at_once(store: MemoryStore, partitioned: bool) -> None:
+    config = new_config(SCHEMA, ["p"] if partitioned else [], ENABLED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        commit_rows(replace(open_target(store), config=config), [1])
+    name = "p=a/manifest" if partitioned else "manifest"
+    assert manifests(store) == {name: files(store)}
+    # What is no manifest is somebody else's.
+    store.put(f"{DIRECTORY}/other", b"x")
+    store.put(f"{DIRECTORY}/p=gone/manifest", b"x")
+    write_manifests(load_snapshot(store))
+    assert manifests(store) == {name: files(store), "other": ["x"]}
+
+
+def test_a_commit_that_others_have_followed_leaves_those_of_the_newest_version(store: MemoryStore) -> None:
+    commit_rows(open_target(store, partitioned=True), [1], p="a")
+    enable(store)
+    late = open_target(store)
+    commit_rows(open_target(store), [2], p="b")
+    commit_rows(late, [3], p="a")
+    assert manifests(store) == {f"p={p}/manifest": files(store, p) for p in "ab"}
+
+
+@pytest.mark.parametrize(
+    ("value", "keeps"), [("true", True), (" TRUE ", True), ("false", False), ("1", False), (None, False)]
+)
+def test_which_tables_want_it(value: str | None, keeps: bool) -> None:
+    config = new_config(SCHEMA, [], {})
+    config.metadata.configuration.update({} if value is None else dict.fromkeys(ENABLED, value))
+    assert keeps_manifests(config) is keeps
+
+
+def of_files(snapshot: Snapshot, columns: tuple[str, ...], rows: list[tuple[str, tuple[str | None, ...]]]) -> Snapshot:
+    """The version, as if it had these files: of each its path and the values of its partition."""
+    values = [list(zip(columns, row, strict=True)) for _, row in rows]
+    nothing = {f.name: pa.nulls(len(rows), f.type) for f in FILES}
+    told = {
+        "path": pa.array([path for path, _ in rows], pa.string()),
+        "partitionValues": pa.array(values, FILES.field("partitionValues").type),
+    }
+    config = replace(snapshot.config, partition_columns=columns)
+    made = pa.table({**nothing, **told}, schema=FILES)
+    return replace(snapshot, config=config, state=replace(snapshot.state, files=made))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_partitions_of_any_values(store: MemoryStore, seed: int) -> None:
+    """Beside a loop over the files; then some files come and go."""
+    commit_rows(open_target(store), [1])
+    base, lot = load_snapshot(store), random.Random(seed)
+    columns = tuple("pqr"[: lot.choice([1, 2, 3])])
+    spelled = {
+        "a": "a",
+        "b c": "b c",
+        "x=y/z": "x%3Dy%2Fz",
+        None: "__HIVE_DEFAULT_PARTITION__",
+        "": "__HIVE_DEFAULT_PARTITION__",
+    }
+
+    def expected(rows: list[tuple[str, tuple[str | None, ...]]]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path, row in rows:
+            folder = "/".join(f"{name}={spelled[value]}" for name, value in zip(columns, row, strict=True))
+            found.setdefault(f"{folder}/manifest", []).append(f"{store.url}/{path}")
+        return {name: sorted(paths) for name, paths in found.items()}
+
+    def drawn(start: int) -> list[tuple[str, tuple[str | None, ...]]]:
+        pool = list(spelled)
+        return [(f"f{start + n}", tuple(lot.choice(pool) for _ in columns)) for n in range(lot.choice([1, 6, 20]))]
+
+    before = drawn(0)
+    write_manifests(of_files(base, columns, before))
+    assert manifests(store) == expected(before)
+    gone = lot.sample(before, lot.randrange(len(before) + 1))
+    came = drawn(100)
+    after = [row for row in before if row not in gone] + came
+    newest = of_files(base, columns, after)
+    update_manifests(newest, [of_files(base, columns, rows).files for rows in (came, gone)])
+    assert manifests(store) == expected(after)

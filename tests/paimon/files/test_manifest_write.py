@@ -280,6 +280,9 @@ def stored_manifests(store: LocalStore, sizes: list[int]) -> pa.Table:
         ([10, 10, 500, 10], 30, [2, 1, 1]),
         ([10, 500, 10, 10], 2, [1, 1, 2]),
         ([500, 500], 1, [1, 1]),
+        # What stands alone does not count for those behind it.
+        ([600, 300, 300, 10], 30, [1, 1, 1, 1]),
+        ([300, 600, 300, 300, 400], 30, [1, 1, 3]),
         ([], 1, []),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from paimon_rows import append, open_target
 
 import alluvium
@@ -60,3 +61,18 @@ def test_a_state_keeps_its_columns(tmp_path: Path) -> None:
     assert [row["schema_id"] for row in alluvium.open(table.url).system("snapshots").to_pylist()] == [0, 0, 0, 0]
     assert alluvium.open(table.url, version=4).to_arrow().column_names == ["k"]
     assert alluvium.open(table.url).to_arrow().column_names == ["k", "v"]
+
+
+@pytest.mark.parametrize(("parts", "merges"), [(1.0, True), (1.99, True), (2.0, True), (3.0, False), (9.0, False)])
+def test_as_many_manifests_as_fit_are_left_alone(tmp_path: Path, parts: float, merges: bool) -> None:
+    """Of three of one size: where each just fills its file nothing is to be gained."""
+    table = PaimonTable.create(
+        str(tmp_path / "t"), pa.schema([("k", pa.int32())]), options={"manifest.compression": "null"}
+    )
+    for k in range(3):
+        append(open_target(open_store(table.url)), [{"k": k}])
+    sizes = alluvium.open(table.url).system("manifests")["file_size"].to_pylist()
+    target = int(sum(sizes) / parts)
+    table.alter([SchemaChange.set_option("manifest.target-file-size", f"{target} b")])
+    assert (PaimonTable.forPath(table.url).compact_manifests().attempts > 0) is merges
+    assert sorted(alluvium.open(table.url).to_arrow()["k"].to_pylist()) == [0, 1, 2]

@@ -50,3 +50,27 @@ def test_statistics_are_committed_and_inherited(url: str) -> None:
     assert alluvium.open(url).system("statistics").num_rows == 0
     table.expire_snapshots(retain_max=1, retain_min=1)
     assert not open_store(url).list_names("statistics")
+
+
+def test_what_is_said_of_columns(url: str) -> None:
+    """As Java has it: what is not known is left out, and columns go by their ids, too."""
+    snapshot = load_snapshot(open_store(url))
+    every = ColumnStatistics("s", 1, "a", "b", 2, 3, 4)
+    said = json.loads(format_statistics(snapshot, 5, 6, [every, ColumnStatistics("k")]))
+    assert said == {
+        "snapshotId": 1, "schemaId": 0, "mergedRecordCount": 5, "mergedRecordSize": 6,
+        "colStats": {
+            "s": {"colId": 1, "distinctCount": 1, "min": "a", "max": "b", "nullCount": 2, "avgLen": 3, "maxLen": 4},
+            "k": {"colId": 0},
+        },
+    }  # fmt: skip
+    assert json.loads(format_statistics(snapshot, 0, 0, []))["colStats"] == {}
+
+
+def test_statistics_of_a_state_that_others_have_left_land_all_the_same(url: str) -> None:
+    """Nothing that was read can make them wrong: they say of which snapshot they are."""
+    snapshot = load_snapshot(open_store(url))
+    append(open_target(open_store(url)), [{"k": 2, "s": "y"}])
+    done = commit_statistics(snapshot, format_statistics(snapshot, 1, 10, []))
+    assert (done.version, done.metrics, done.files.num_rows) == (3, {}, 0)
+    assert alluvium.open(url).system("statistics").to_pylist()[0]["snapshot_id"] == 1

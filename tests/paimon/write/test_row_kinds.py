@@ -132,13 +132,70 @@ def test_what_rows_may_say_of_their_kind(options: dict[str, str], taken: str | N
     assert list(kind_checks(schema_of(), keyed(schema_of()))) == []
 
 
+ROWS = {"type": "ARRAY", "element": {"type": "ROW", "fields": [{"id": 9, "name": "x", "type": "INT"}]}}
+#: Functions by the types that they take: whether they take values back, and whether a value counts each time it comes.
+FUNCTIONS: list[tuple[str, Any, bool, bool]] = [
+    ("sum", "INT", True, True), ("product", "INT", True, True), ("last_value", "INT", True, False),
+    ("last_non_null_value", "INT", True, False),
+    ("collect", {"type": "ARRAY", "element": "INT"}, True, True), ("nested_update", ROWS, True, True),
+    ("merge_map", {"type": "MAP", "key": "STRING", "value": "INT"}, True, False), ("max", "INT", False, False),
+    ("min", "INT", False, False), ("listagg", "STRING", False, True), ("first_value", "INT", False, False),
+    ("bool_or", "BOOLEAN", False, False), ("bool_and", "BOOLEAN", False, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "kind", "takes_back", "adds"), FUNCTIONS, ids=lambda value: str(value)[:12])
+def test_which_functions_take_values_back_and_which_add(function: str, kind: Any, takes_back: bool, adds: bool) -> None:
+    fields = [DataField(n, name, parse_type(one)) for n, (name, one) in enumerate(
+        (("k", "INT NOT NULL"), ("kind", "STRING"), ("g", "INT"), ("v", kind)))]  # fmt: skip
+    sums = {"merge-engine": "aggregation", "fields.v.aggregate-function": function, "rowkind.field": "kind"}
+    schema = TableSchema.create(fields, (), ("k",), options={"bucket": "1", **sums})
+    codes = [check.code for check in kind_checks(schema, keyed(schema))]
+    assert codes == ["invalid-row-kind"] + ["unsupported-retract"] * (not takes_back)
+    grouped = {**PARTIAL, "fields.g.sequence-group": "v", "fields.v.aggregate-function": function}
+    partial = TableSchema.create(fields, (), ("k",), options={"bucket": "1", **grouped})
+    if not adds:
+        ensure_rows_change(partial, deletes=False)
+        return
+    with pytest.raises(UnsupportedFeature) as caught:
+        ensure_rows_change(partial, deletes=False)
+    assert function in caught.value.features[0] and "'v'" in caught.value.features[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "hinted"),
+    [
+        ({"rowkind.field": "s"}, "rowkind.field", "overwrite partitions"),
+        (SUMS, "merge-engine = aggregation", "overwrite partitions"),
+        (FIRST, "merge-engine = first-row", "overwrite partitions"),
+        ({"ignore-delete": "true"}, "ignore-delete = true", "overwrite partitions"),
+        (PARTIAL, "merge-engine = partial-update", "partial-update.remove-record-on-delete = true"),
+    ],
+)
+def test_what_stands_against_single_rows_is_named(options: dict[str, str], asked: str, hinted: str) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        ensure_rows_change(schema_of(**options))
+    assert caught.value.features == (asked,) and hinted in (caught.value.hint or "")
+
+
+def test_without_an_option_deletions_of_aggregates_are_not_taken() -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        ensure_rows_change(schema_of(**SUMS), updates=False)
+    assert "aggregation.remove-record-on-delete = true" in (caught.value.hint or "")
+    with pytest.raises(UnsupportedFeature) as caught:
+        ensure_rows_change(schema_of(**FIRST), updates=False)
+    assert "overwrite partitions" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize("thin", ["false", "true"])
 def test_columns_before_those_of_the_rows(thin: str) -> None:
     found = hidden_fields(schema_of("day", **{"data-file.thin-mode": thin}))
     names = [f.name for f in found]
     assert names == [*([] if thin == "true" else ["_KEY_k"]), "_SEQUENCE_NUMBER", "_VALUE_KIND"]
     assert [str(f.type) for f in found][-2:] == ["BIGINT NOT NULL", "TINYINT NOT NULL"]
-    assert len({f.id for f in found}) == len(found) and all(f.id > 1_000_000 for f in found)
+    # "`_KEY_<f>` = 1073741823 + id(f)"
+    keys = [] if thin == "true" else [1_073_741_823]
+    assert [f.id for f in found] == [*keys, 2_147_483_646, 2_147_483_645]
 
 
 def rows(store: Any) -> list[dict[str, Any]]:

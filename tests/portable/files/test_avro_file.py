@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from alluvium.codecs.avro.avro_container import format_avro
-from alluvium.errors import CorruptTable
+from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.portable.files.avro_file import AvroFile, open_avro
 
 PAIR = {
@@ -122,3 +122,97 @@ def test_decimals_without_a_scale_are_whole_numbers(scale: dict[str, int]) -> No
     assert made.type == pa.decimal128(5, scale.get("scale", 0))
     inside = column({"type": "array", "items": {"type": "bytes", "logicalType": "decimal", "precision": 5, **scale}}, [[Decimal("-7")]])  # fmt: skip
     assert inside.to_pylist() == [[Decimal("-7")]]
+
+
+def written_plainly(kind: Any, *values: Any) -> pa.Array:
+    """As fastavro would write it, if it knew the logical type."""
+    schema = {"type": "record", "name": "row", "fields": [{"name": "c", "type": kind}]}
+    file = open_avro("f.avro", pa.BufferReader(format_avro(schema, [{"c": value} for value in values], "null")))
+    ((_, columns),) = file.batches({"x": "c"}, 100)
+    return columns["x"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "logical", "wanted"),
+    [
+        ("int", "date", pa.date32()), ("int", "time-millis", pa.time32("ms")), ("long", "time-micros", pa.time64("us")),
+        ("long", "timestamp-millis", pa.timestamp("ms")), ("long", "timestamp-micros", pa.timestamp("us")), ("long", "timestamp-nanos", pa.timestamp("ns")),
+        ("long", "local-timestamp-millis", pa.timestamp("ms")), ("long", "local-timestamp-micros", pa.timestamp("us")), ("long", "local-timestamp-nanos", pa.timestamp("ns")),
+        ("long", "unheard", pa.int64()), ("int", None, pa.int32()), ("float", None, pa.float32()), ("double", None, pa.float64()),
+    ],
+)  # fmt: skip
+def test_numbers_of_every_meaning(kind: str, logical: str | None, wanted: pa.DataType) -> None:
+    own = {"type": kind, "logicalType": logical} if logical else kind
+    for schema in (own, ["null", own]):
+        made = written_plainly(schema, 1234)
+        assert made.type == wanted
+        assert made.cast(pa.int64() if wanted.bit_width == 64 else pa.int32()).to_pylist() == [1234]
+    inside = written_plainly({"type": "array", "items": own}, [1234, 5])
+    assert inside.type == pa.list_(wanted) and len(inside.values) == 2
+
+
+def test_columns_of_nothing_but_null() -> None:
+    made = written_plainly("null", None, None)
+    assert made.type == pa.null() and len(made) == 2
+
+
+@pytest.mark.parametrize("width", [1, 2, 9, 16])
+@pytest.mark.parametrize("number", [0, 1, -1, 127, -128])
+def test_decimals_of_any_width(width: int, number: int) -> None:
+    """ "two's-complement representation of the unscaled integer value in big-endian byte order" """
+    data = number.to_bytes(width, "big", signed=True)
+    kinds = {"precision": 20, "scale": 3, "logicalType": "decimal"}
+    for own in ({"type": "bytes", **kinds}, {"type": "fixed", "name": "f", "size": width, **kinds}):
+        value = Decimal(number).scaleb(-3)
+        assert written_plainly(own, data).to_pylist() == [value]
+        assert written_plainly({"type": "map", "values": own}, {"k": data}).to_pylist() == [[("k", value)]]
+        pair = {"type": "record", "name": "e", "fields": [{"name": "k", "type": own}, {"name": "v", "type": "int"}]}
+        made = written_plainly({"type": "array", "logicalType": "map", "items": pair}, [{"k": data, "v": 7}])
+        assert made.to_pylist() == [[(value, 7)]] and made.type == pa.map_(pa.decimal128(20, 3), pa.int32())
+
+
+@pytest.mark.parametrize("name", ["point", "n.point"])
+@pytest.mark.parametrize(
+    ("own", "value"),
+    [
+        ({"type": "enum", "symbols": ["A", "B"]}, "B"),
+        ({"type": "fixed", "size": 2}, b"xy"),
+        ({"type": "fixed", "size": 2, "logicalType": "decimal", "precision": 4}, b"\x00\x07"),
+    ],
+)  # fmt: skip
+def test_named_types_of_every_kind_are_called_by_name(own: dict[str, Any], value: Any, name: str) -> None:
+    first = {**own, "name": "point", "namespace": "n"}
+    fields = [{"name": "a", "type": first}, {"name": "b", "type": ["null", name]}]
+    schema = {"type": "record", "name": "row", "namespace": "n", "fields": fields}
+    file = open_avro(
+        "f.avro", pa.BufferReader(format_avro(schema, [{"a": value, "b": value}, {"a": value, "b": None}], "null"))
+    )
+    ((_, columns),) = file.batches(file.names(["a", "B"]), 100)
+    assert columns["a"].type == columns["B"].type
+    wanted = Decimal(7) if "logicalType" in own else value
+    assert (columns["a"].to_pylist(), columns["B"].to_pylist()) == ([wanted, wanted], [wanted, None])
+
+
+def test_unions_are_told_of() -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        written_plainly(["int", "string"], 1)
+    assert (caught.value.code, caught.value.features) == ("unsupported-file-type", ("union",))
+
+
+def test_values_that_are_damaged_are_those_of_their_file() -> None:
+    kind = {"type": "int", "logicalType": "time-millis"}
+    schema = {
+        "type": "record",
+        "name": "row",
+        "fields": [
+            {"name": "c", "type": {"type": "bytes", "logicalType": "decimal", "precision": 2}},
+            {"name": "d", "type": kind},
+        ],
+    }
+    file = open_avro("some/f.avro", pa.BufferReader(format_avro(schema, [{"c": b"\x7f\xff", "d": 1}], "null")))
+    with pytest.raises(CorruptTable) as caught:
+        list(file.batches({"c": "c"}, 100))
+    assert (caught.value.code, caught.value.path) == ("damaged-file", "some/f.avro")
+    # Of the others nobody looks at it.
+    ((count, columns),) = file.batches({"d": "d"}, 100)
+    assert count == 1 and list(columns) == ["d"]

@@ -49,6 +49,32 @@ def test_years_that_they_have_are_read(tmp_path: Path) -> None:
     assert times.cast(pa.timestamp("us")).equals(pa.array(NEAR).cast(pa.timestamp("us")))
 
 
+#: 1970-01-01, and the day before.
+EPOCH_DAY, DAY_NS = 2_440_588, 86_400_000_000_000
+
+
+@pytest.mark.parametrize("nanos", [-1, -616, -617, -999, -1000, -1001, -DAY_NS + 1])
+def test_times_counted_back_from_the_next_midnight_are_what_they_are(tmp_path: Path, nanos: int) -> None:
+    """As Paimon's Java writes them before 1970: Arrow takes the count for unsigned, and nanoseconds wrap back from it."""
+    usual = (DAY_NS - 1000).to_bytes(8, "little") + (EPOCH_DAY - 1).to_bytes(4, "little")
+    times = pa.array(["1969-12-31 23:59:59.999999", None]).cast(pa.timestamp("us"))
+    options = {
+        "use_deprecated_int96_timestamps": True,
+        "use_dictionary": False,
+        "compression": "none",
+        "write_statistics": False,
+    }
+    pq.write_table(pa.table({"t": times}), tmp_path / "f.parquet", **options)
+    data = (tmp_path / "f.parquet").read_bytes()
+    assert data.count(usual) == 1
+    (tmp_path / "f.parquet").write_bytes(
+        data.replace(usual, nanos.to_bytes(8, "little", signed=True) + EPOCH_DAY.to_bytes(4, "little"))
+    )
+    files = Files(open_store(str(tmp_path)), open_store)
+    ((_, arrays),) = open_data_file(files, "f.parquet", "UTC", unit="ns").batches({"t": "t"}, 100)
+    assert arrays["t"].cast(pa.int64()).to_pylist() == [nanos, None]
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 9])
 @pytest.mark.parametrize("place", range(5))
 def test_one_of_them_among_others_is_refused(tmp_path: Path, rows: int, place: int) -> None:

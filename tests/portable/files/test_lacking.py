@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from past_tables import WITH_PAST, with_past
 
@@ -40,12 +41,25 @@ def test_rows_have_what_the_schema_says(kind: DataType, text: str | None, value:
     assert [str(v) if value == "nan" else v for v in made.to_pylist()] == [value] * 3
 
 
+def test_each_column_has_its_own() -> None:
+    """By its name in the file, not by what the table calls it; what is within another has none."""
+    fields = [Field(name, t.LONG, metadata={"EXISTS_DEFAULT": text}) for name, text in (("a", "1"), ("b", "2"))]
+    read = Struct((*fields, Field("s", Struct((Field("a", t.LONG),))), Field("n", t.LONG, metadata={"EXISTS_DEFAULT": 7})))  # fmt: skip
+    for path, value in ((("a",), 1), (("b",), 2), (("n",), None), (("gone",), None), (("s", "a"), None), (("a", "b"), None)):  # fmt: skip
+        made = lacking_column(Physical(path, t.LONG), read, 2, "a", "UTC")
+        assert made.to_pylist() == [value] * 2 and made.type == pa.int64()
+    none = lacking_column(Physical(("a",), t.LONG), read, 0, "a", "UTC")
+    assert len(none) == 0 and none.type == pa.int64()
+    assert lacking_column(Physical(("b",), Decimal(5, 2)), read, 1, "b", "UTC").type == pa.decimal128(5, 2)
+
+
 @pytest.mark.parametrize("text", ["rand()", "(select 1)", "years(2", "a"])
 def test_what_spark_alone_knows_is_refused(text: str) -> None:
     read = Struct((Field("x", t.INTEGER, metadata={"EXISTS_DEFAULT": text}),))
     with pytest.raises(UnsupportedFeature) as caught:
         lacking_column(Physical(("x",), t.INTEGER), read, 3, "x", "UTC")
     assert (caught.value.code, caught.value.column) == ("needs-spark", "x")
+    assert "'x'" in str(caught.value) and repr(text) in str(caught.value)
 
 
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import zoneinfo
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from orc_of_java import java_file, stored_by_clock
 
+from alluvium.codecs.footers.orc_writer_clock import WriterClock
 from alluvium.errors import UnsupportedFeature
 from alluvium.portable.files.local_instants import KnownInstants, holds_instants, shown_as_utc
 from alluvium.portable.files.orc_file import open_orc
@@ -165,3 +167,85 @@ def test_a_zone_is_asked_of_each_instant_in_its_season() -> None:
 )  # fmt: skip
 def test_types_that_hold_instants(kind: pa.DataType, wanted: bool) -> None:
     assert holds_instants(kind) == wanted
+
+
+DAY_MS, HOUR_US = 86_400_000, 3_600_000_000
+SOME_MS = 1_700_000_000_000
+
+
+def told(
+    zones: Sequence[str | None] = (None,),
+    hours: float = -5,
+    span_ms: int = 0,
+    at_ms: int = SOME_MS,
+    off_us: int = 0,
+    columns: Sequence[str] = ("z",),
+    **more: Mapping[str, tuple[int, int]],
+) -> list[dt.timedelta | None]:
+    """Of a file whose bounds lie so many hours from the manifest's, how far the zones of its stripes are from UTC."""
+    stored = (at_ms, at_ms + span_ms)
+    true = tuple(int(1000 * ms + hours * HOUR_US + off_us) for ms in stored)
+    clock = WriterClock(tuple(zones), {"z": stored, **more.get("stored", {})}, frozenset({"empty"}))
+    known = KnownInstants("Asia/Tokyo", {"z": (true[0], true[1]), **more.get("known", {})})
+    found = known.zones(clock, columns, "f.orc")
+    return [zone.utcoffset(dt.datetime(2023, 11, 14)) for zone in found]
+
+
+def is_unknown(**given: Any) -> bool:
+    try:
+        told(**given)
+    except UnsupportedFeature as error:
+        assert (error.code, error.path) == ("unknown-writer-zone", "f.orc")
+        return True
+    return False
+
+
+def test_bounds_of_few_days_tell_how_far_the_zone_is() -> None:
+    """Six at most, and not before 1946-01-01; fractions of a second are those that somebody cut off."""
+    five = dt.timedelta(hours=-5)
+    assert told() == told(span_ms=6 * DAY_MS) == told(off_us=999_999 // 2) == told(off_us=-499_999) == [five]
+    assert is_unknown(span_ms=6 * DAY_MS + 1)
+    first = -757_382_400_000
+    assert told(at_ms=first) == [five] and is_unknown(at_ms=first - 1)
+    assert told(hours=5.75) == [dt.timedelta(hours=5, minutes=45)]
+    # The reader's zone, and UTC, go by themselves.
+    assert told(hours=9, span_ms=400 * DAY_MS) == [dt.timedelta(hours=9)]
+    assert told(hours=0, span_ms=400 * DAY_MS) == [dt.timedelta()]
+    assert told(hours=9, span_ms=400 * DAY_MS, off_us=999_999) == [dt.timedelta(hours=9)]
+    assert is_unknown(hours=9, span_ms=400 * DAY_MS, off_us=1_000_000)
+
+
+def test_bounds_that_contradict_each_other_tell_nothing() -> None:
+    other = {"stored": {"y": (SOME_MS, SOME_MS)}, "known": {"y": (1000 * SOME_MS - 6 * HOUR_US,) * 2}}
+    assert is_unknown(**other)
+    same = {**other, "known": {"y": (1000 * SOME_MS - 5 * HOUR_US,) * 2}}
+    assert told(**same) == told(columns=["z", "y"], **same) == [dt.timedelta(hours=-5)]
+    # Columns without bounds are of other days, unless they have no value.
+    assert is_unknown(columns=["z", "lists"])
+    assert told(columns=["z", "empty"]) == told(columns=["empty"]) == [dt.timedelta(hours=-5)]
+    # What one of the two does not know is no pair.
+    assert told(stored={"x": (0, 1)}) == told(known={"x": (0, 1)}) == [dt.timedelta(hours=-5)]
+    assert is_unknown(columns=["z", "x"], stored={"x": (0, 1)})
+
+
+def test_each_stripe_may_name_a_zone_of_its_own() -> None:
+    zones = ["America/New_York", None, "UTC"]
+    assert told(zones, hours=-5) == [dt.timedelta(hours=-5)] * 3
+    assert told([], hours=-5) == []
+    # A zone that nobody knows is no zone.
+    assert told(["Nowhere/Here"]) == [dt.timedelta(hours=-5)]
+    nothing = KnownInstants("Asia/Tokyo", {}).zones(WriterClock(("America/New_York", None), {}), ["z"], "f")
+    assert [zone.utcoffset(dt.datetime(2024, 1, 1)) for zone in nothing] == [
+        dt.timedelta(hours=-5),
+        dt.timedelta(hours=9),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hours", "span_ms", "said"), [(-5, 400 * DAY_MS, "by -5 hours"), (5.5, 400 * DAY_MS, "by +5.5 hours")]
+)
+def test_how_far_they_differ_is_said(hours: float, span_ms: int, said: str) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        told(hours=hours, span_ms=span_ms)
+    assert said in str(caught.value) and "Asia/Tokyo" in str(caught.value)
+    assert caught.value.features == ("orc.timestamp-ltz.legacy.type",)

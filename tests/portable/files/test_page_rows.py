@@ -225,3 +225,112 @@ def test_footers_of_too_many_chunks_are_not_read(tmp_path: Path, monkeypatch: py
         assert (found is not None) == is_read == (pages.bounds(0, "a") is not None)
         assert pages.statistics(0, 0)[2] == (0 if is_read else None)
         assert found is None or found["a"].to_pylist() == [0, 777]
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("indexed") / "f.parquet"
+    options = {"data_page_size": 4096, "use_dictionary": ["few"], "compression": "none", "write_page_index": True}
+    rows = pa.table(
+        {"id": np.arange(40_000), "few": [f"name {k % 7}" for k in range(40_000)], "x": np.arange(40_000) * 3}
+    )
+    pq.write_table(rows, place, row_group_size=40_000, **options)
+    return place
+
+
+def test_pages_are_worth_it_up_to_half_of_their_chunk(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trips of both counted: of one page, and of the whole."""
+    pages, _ = opened(pa.OSFile(str(indexed)))
+    footer = pages._read_footer()
+    leaf = footer.leaves["id"][0]
+    chunk = footer.chunk(0, leaf.number)
+    sizes = pages._pages_of(0, leaf, chunk).sizes
+    for positions, size in ((np.array([5]), int(sizes[0])), (np.array([5, 1500]), int(sizes[0] + sizes[1]))):
+        worth = chunk.size - 2 * size
+        for trip, is_read in ((worth, True), (worth + 1, False)):
+            monkeypatch.setattr(page_rows, "_NEAR_BYTES", trip)
+            assert (pages.rows(0, ["id"], positions) is not None) == is_read
+    # Two runs of pages are two trips.
+    two = np.array([5, 20_000])
+    far = int(np.searchsorted(pages._pages_of(0, leaf, chunk).first_rows, 20_000, "right")) - 1
+    worth = (chunk.size - 2 * int(sizes[0] + sizes[far])) // 3
+    for trip, is_read in ((worth, True), (worth + 1, False)):
+        monkeypatch.setattr(page_rows, "_NEAR_BYTES", trip)
+        assert (pages.rows(0, ["id"], two) is not None) == is_read
+
+
+def test_bounds_are_asked_of_chunks_of_two_trips(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages, _ = opened(pa.OSFile(str(indexed)))
+    size = pages._read_footer().chunk(0, 0).size
+    for trip, is_asked in ((size // 2, True), (size // 2 + 1, False)):
+        monkeypatch.setattr(page_rows, "_NEAR_BYTES", trip)
+        assert (pages.bounds(0, "id") is not None) == is_asked
+    # Beside a network trips are others.
+    far, _ = opened(pa.PythonFile(io.BytesIO(indexed.read_bytes()), mode="r"))
+    assert far.bounds(0, "id") is not None and not far.is_near and pages.is_near
+
+
+def test_gaps_of_a_quarter_of_a_trip_are_read_over(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Counted(indexed.read_bytes())
+    pages, _ = opened(pa.PythonFile(source, mode="r"))
+    leaf = pages._read_footer().leaves["id"][0]
+    told = pages._pages_of(0, leaf, pages._read_footer().chunk(0, leaf.number))
+    first, third = int(told.first_rows[0]), int(told.first_rows[2])
+    reads = {}
+    for gap in (int(told.sizes[1]), int(told.sizes[1]) - 1):
+        monkeypatch.setattr(page_rows, "_FAR_BYTES", 4 * gap)
+        before = source.reads
+        found = pages.rows(0, ["id"], np.array([first, third]))
+        assert found is not None and found["id"].to_pylist() == [first, third]
+        reads[gap] = source.reads - before
+    assert list(reads.values()) == [1, 2]
+
+
+def test_indexes_up_to_a_size_are_read(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages, _ = opened(pa.OSFile(str(indexed)))
+    chunk = pages._read_footer().chunk(0, 0)
+    assert chunk.offset_index is not None and chunk.column_index is not None
+    for most, is_read in ((chunk.offset_index[1], True), (chunk.offset_index[1] - 1, False)):
+        monkeypatch.setattr(page_rows, "_MAX_INDEX_BYTES", most)
+        pages, _ = opened(pa.OSFile(str(indexed)))
+        assert (pages.rows(0, ["id"], np.array([1])) is not None) == is_read
+
+
+def test_footers_are_made_of_so_many_chunks(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each column that is read one for every leaf of the file."""
+    for most, wanted in ((6, [True, True, False]), (9, [True, True, True]), (3, [True, False, False])):
+        monkeypatch.setattr(page_rows, "_MAX_CHUNKS", most)
+        pages, _ = opened(pa.OSFile(str(indexed)))
+        asked = (["id"], ["id", "x"], ["id", "x", "few"])
+        assert [pages.rows(0, names, np.array([1])) is not None for names in asked] == wanted
+
+
+@pytest.mark.parametrize("has_index", [False, True])
+def test_a_dictionary_that_grew_too_large_on_its_way(tmp_path: Path, has_index: bool) -> None:
+    """Pages behind it do without, those before need it: read of either and of both."""
+    texts = [f"text number {k}" for k in range(20_000)]
+    options = {"dictionary_pagesize_limit": 30_000, "data_page_size": 4096, "write_page_index": has_index}
+    pq.write_table(pa.table({"s": texts}), tmp_path / "f", compression="none", write_batch_size=100, **options)
+    assert {"PLAIN", "RLE_DICTIONARY"} <= set(pq.read_metadata(tmp_path / "f").row_group(0).column(0).encodings)
+    pages, _ = opened(pa.OSFile(str(tmp_path / "f")))
+    for positions in ([3], [19_000], [3, 19_000], [0, 1, 500, 10_000, 19_999]):
+        found = pages.rows(0, ["s"], np.array(positions))
+        assert found is not None and found["s"].to_pylist() == [texts[n] for n in positions]
+
+
+@pytest.mark.parametrize(
+    ("places", "gap", "runs"),
+    [
+        ([], 0, []),
+        ([(4, 6)], 0, [(4, 6)]),
+        ([(10, 5), (4, 6)], 0, [(4, 11)]),
+        ([(4, 5), (10, 5)], 0, [(4, 5), (10, 5)]),
+        ([(4, 5), (10, 5)], 1, [(4, 11)]),
+        ([(4, 5), (11, 5)], 1, [(4, 5), (11, 5)]),
+        # One within another, and one twice.
+        ([(4, 20), (6, 2), (24, 1)], 0, [(4, 21)]),
+        ([(4, 5), (4, 5), (30, 1)], 0, [(4, 5), (30, 1)]),
+    ],
+)
+def test_places_that_are_asked_together(places: list[tuple[int, int]], gap: int, runs: list[tuple[int, int]]) -> None:
+    assert page_rows._merged(places, gap) == runs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import io
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.portable.files import page_rows
+from alluvium.portable.files import page_rows, row_bounds
 from alluvium.portable.files.page_rows import PageRows
 from alluvium.portable.files.row_bounds import FileColumn, Lessons, RowBounds
 from alluvium.schema import types as t
@@ -162,3 +163,97 @@ def test_times_finer_than_microseconds_have_no_bounds_here() -> None:
 def test_no_statistics_leave_everything() -> None:
     table = table_of([{"i": n} for n in range(8)])
     assert opened(table, "i = 100", Lessons(), write_statistics=False).candidates(0) is None
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize("name", KINDS)
+def test_row_groups_are_ruled_out_by_their_bounds_alone(name: str, indexed: bool) -> None:
+    """One of the lowest value, one of nulls alone, one of the highest with a null, and one of both; no page is asked."""
+    _, values, _ = KINDS[name]
+    low, high = values[0], next(v for v in reversed(values) if v == v)
+    groups = [[low] * 8, [None] * 8, [high] * 7 + [None], [low] * 4 + [high] * 4]
+    table = table_of([{name: value, "l" if name != "l" else "i": 5} for group in groups for value in group])
+    shown = pa.scalar(high, to_arrow(KINDS[name][0])).cast(pa.string()).as_py() if name not in "by" else None
+    equal = {"b": "b", "y": f"y = DATE'{high}'", "t": f"t = TIMESTAMP_NTZ'{shown}'", "s": f"s = '{shown}'"}
+    for text, wanted in (
+        (equal.get(name, f"{name} = {shown}"), [[], [], None, None]),
+        (f"{name} IS NULL", [[], None, None, []]),
+        (f"{name} IS NOT NULL", [None, [], None, None]),
+    ):
+        bounds = opened(table, text, Lessons(misses=3), write_page_index=indexed)
+        found = [bounds.candidates(group) for group in range(4)]
+        assert [None if one is None else one.tolist() for one in found] == wanted, text
+        assert bounds.lessons.misses == 3
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("i IS NULL", [2, 3, 6, 7]), ("i IS NOT NULL", [0, 1, 2, 3, 4, 5]), ("i <=> null", [2, 3, 6, 7]), ("i = 2", [2, 3]), ("l IN (0, 7)", [0, 1, 6, 7]),
+        ("NOT (i < 2)", [2, 3, 4, 5]), ("i IS NULL AND l > 3", [6, 7]), ("i IS NULL OR l = 5", [2, 3, 4, 5, 6, 7]),
+    ],
+)  # fmt: skip
+def test_pages_with_nulls(text: str, wanted: list[int], indexed: bool) -> None:
+    """Of a page of nulls and others nobody knows which rows are null."""
+    table = table_of([{"i": v, "l": n} for n, v in enumerate([0, 1, 2, None, 3, 4, None, None])])
+    found = opened(table, text, Lessons(), write_page_index=indexed).candidates(0)
+    assert found is not None and found.tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("i IS NULL", range(8, 16)), ("i IS NOT NULL", range(8)), ("i IS NULL AND l >= 13", range(12, 16)), ("l = 9", [8, 9]), ("i = 5", range(4, 8)),
+        ("i = 5 AND l = 5", [4, 5]), ("l < 3 OR i = 5", range(8)), ("i > 3 AND l < 7", [4, 5, 6, 7]), ("i = 1 OR i IS NULL AND l = 15", [0, 1, 2, 3, 14, 15]),
+        ("l = 9 AND i IS NOT NULL", []),
+    ],
+)  # fmt: skip
+def test_pages_of_several_lengths(text: str, wanted: Iterable[int]) -> None:
+    """Pages of two rows and of four, and one of eight nulls: what is known of a page is known of each part of it."""
+    rows = [{"l": n, "i": n if n < 8 else None} for n in range(16)]
+    kinds = {"f_l": pa.int64(), "f_i": pa.int32()}
+    out = io.BytesIO()
+    table = pa.table({name: pa.array([row[name[2:]] for row in rows], kind) for name, kind in kinds.items()})
+    pq.write_table(table, out, data_page_size=16, write_batch_size=1, use_dictionary=False, write_page_index=True)
+    source, metadata = pa.BufferReader(out.getvalue()), pq.read_metadata(pa.BufferReader(out.getvalue()))
+    pages = PageRows(source, metadata, "us")
+    found = [pages.bounds(0, name) for name in kinds]
+    assert [one and one[0].first_rows.tolist() for one in found] == [list(range(0, 16, 2)), [0, 4, 8]]
+    columns = {"l": FileColumn("f_l", t.LONG), "i": FileColumn("f_i", t.INTEGER)}
+    made = RowBounds(metadata, pages, parse_predicate(text, SCHEMA), columns, {}, "UTC", Lessons()).candidates(0)
+    assert made is not None and made.tolist() == list(wanted)
+
+
+def test_rows_that_are_too_many_to_tell_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of([{"i": n} for n in range(8)])
+    for most, wanted in ((4, [0, 1, 2, 3]), (3, None)):
+        monkeypatch.setattr(row_bounds, "_MOST_CANDIDATES", most)
+        lessons = Lessons(misses=1)
+        found = opened(table, "i < 4", lessons, write_page_index=True).candidates(0)
+        assert (None if found is None else found.tolist()) == wanted
+        # Pages were worth asking all the same.
+        assert lessons.misses == 0
+
+
+def test_a_column_that_the_file_lacks_or_that_is_cast_says_nothing() -> None:
+    table = table_of([{"i": n, "l": n, "s": "x"} for n in range(8)])
+    out = io.BytesIO()
+    pq.write_table(table, out, data_page_size=1, write_batch_size=2, use_dictionary=False)
+    metadata = pq.read_metadata(pa.BufferReader(out.getvalue()))
+    pages, where = PageRows(pa.BufferReader(out.getvalue()), metadata, "us"), parse_predicate("i = 5 AND l = 9", SCHEMA)
+
+    def found(**columns: FileColumn) -> list[int] | None:
+        one = RowBounds(metadata, pages, where, columns, {}, "UTC", Lessons()).candidates(0)
+        return None if one is None else one.tolist()
+
+    i, gone = FileColumn("f_i", t.INTEGER), FileColumn("gone", t.LONG)
+    assert found(i=i, l=gone) == found(i=i) == [4, 5]
+    assert found(l=gone) is found() is None
+    assert found(l=FileColumn("f_l", t.LONG)) == []
+    assert found(l=FileColumn("f_s", t.LONG), i=i) == [4, 5]
+
+
+def test_lessons() -> None:
+    assert [Lessons(misses).spares_pages for misses in range(5)] == [False, False, False, True, True]
+    assert Lessons().share == 0.0 and not Lessons().spares_pages

@@ -403,3 +403,59 @@ def test_functions_are_for_columns_of_their_types(function: str, kind: pa.DataTy
     with pytest.raises(UnsupportedFeature) as caught:
         merged([{"k": 1, "s": None}, {"k": 1, "s": None}], aggregation(rule("s", function)), {"s": kind})
     assert (caught.value.code, caught.value.column) == ("unsupported-aggregate", "s")
+
+
+@pytest.mark.parametrize("function", ["min", "max", "first_value", "first_non_null_value", "bool_and", "listagg"])
+def test_what_cannot_take_back_says_of_which_column(function: str) -> None:
+    kind = {"bool_and": pa.bool_()}.get(function, pa.string())
+    row = {"k": 1, "a": 1, "s": True if function == "bool_and" else "x"}
+    rules = (rule("a", "sum"), rule("s", function))
+    with pytest.raises(UnsupportedFeature) as caught:
+        merged([row, {**row, "kind": DELETE}], aggregation(*rules), {"s": kind})
+    assert (caught.value.code, caught.value.column, caught.value.features) == ("unsupported-retract", "s", (function,))
+    ignoring = (rules[0], rule("s", function, ignores=True))
+    assert merged([row, {**row, "kind": DELETE}], aggregation(*ignoring), {"s": kind}) == [(1, 0, row["s"])]
+    # A row that is only updated takes nothing back, nor does one of another key.
+    others = [row, {**row, "kind": AFTER}, {"k": 2, "a": 1, "s": row["s"]}]
+    assert len(merged(others, aggregation(*rules), {"s": kind})) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [((6, 2, 3), 4), ((-7, 1, 2), -3), ((7, 1, -2), -3), ((6, 1, None), 6)]
+)
+def test_products_of_whole_numbers_take_back_towards_zero(values: tuple[int | None, ...], expected: int) -> None:
+    rows = [{"k": 1, "p": value} for value in values[:-1]] + [{"k": 1, "p": values[-1], "kind": BEFORE}]
+    assert merged(rows, aggregation(rule("p", "product")), {"p": pa.int64()}) == [(1, expected)]
+
+
+def test_a_zero_is_not_taken_back_of_a_product() -> None:
+    rows = [{"k": 1, "p": 6}, {"k": 1, "p": 0, "kind": BEFORE}]
+    with pytest.raises(UnsupportedFeature) as caught:
+        merged(rows, aggregation(rule("p", "product")), {"p": pa.int64()})
+    error = caught.value
+    assert (error.code, error.column, error.features) == ("unsupported-retract", "p", ("product",))
+    # Of floating point it is infinite, and where there is no product nothing is divided.
+    ((_, found),) = merged(rows, aggregation(rule("p", "product")), {"p": pa.float64()})
+    assert found == float("inf")
+    assert merged([{"k": 1, "p": None}, rows[1]], aggregation(rule("p", "product")), {"p": pa.int64()}) == [(1, None)]
+
+
+def test_products_of_decimals_take_nothing_back() -> None:
+    rows = [{"k": 1, "p": Decimal("1.5")}, {"k": 1, "p": Decimal("1.5"), "kind": BEFORE}]
+    kinds = {"p": pa.decimal128(10, 2)}
+    with pytest.raises(UnsupportedFeature) as caught:
+        merged(rows, aggregation(rule("p", "product")), kinds)
+    assert (caught.value.code, caught.value.column) == ("unsupported-retract", "p")
+    assert merged(rows, aggregation(rule("p", "product", ignores=True)), kinds) == [(1, Decimal("1.50"))]
+
+
+def test_partial_updates_without_a_meaning_of_deletions_say_so() -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        merged([{"k": 1, "a": 1}, {"k": 1, "a": 1, "kind": DELETE}], partial(rule("a", "last_non_null")))
+    assert (caught.value.code, caught.value.features) == ("unsupported-retract", ("partial-update",))
+
+
+def test_a_function_for_another_type_says_of_which_column() -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        merged([{"k": 1, "s": "x"}, {"k": 1, "s": "y"}], aggregation(rule("s", "sum")))
+    assert (caught.value.column, caught.value.features) == ("s", ("sum",))

@@ -205,3 +205,45 @@ def test_what_depends_on_the_values_is_refused_late(given: dict[str, Any], value
         made.complete(pa.RecordBatch.from_pydict({"d": [value]}))
     assert (caught.value.code == "needs-spark") == (code == "needs-spark")
     assert caught.value.code == code or code is None
+
+
+def test_rows_say_in_which_partition_they_are_unless_they_need_not() -> None:
+    schema = struct("a int, p string, g int")
+    parted = plan(schema, partition_by=("p", "g"), derived=(Derived("g", "a + 1", "a + 1"),))
+    data = struct("a int")
+    with pytest.raises(InvalidRequest) as caught:
+        completion(schema_to_arrow(data), schema, parted, "UTC")
+    assert (caught.value.code, caught.value.column) == ("schema-mismatch", "p")
+    made = completion(schema_to_arrow(data), schema, parted, "UTC", may_lack_partitions=True)
+    assert made.complete(pa.RecordBatch.from_pydict({"a": [1]}, schema_to_arrow(data))).to_pylist() == [
+        {"a": 1, "p": None, "g": 2}
+    ]
+    # What is computed need not come.
+    given = struct("a int, P string")
+    whole = completion(schema_to_arrow(given), schema, parted, "UTC")
+    assert whole.complete(pa.RecordBatch.from_pylist([{"a": 1, "P": "x"}], schema_to_arrow(given))).to_pylist() == [
+        {"a": 1, "p": "x", "g": 2}
+    ]
+
+
+def test_columns_that_come_are_never_null_to_arrow_nor_in_another_order() -> None:
+    """Whether they may be null is a check's, which has more to say."""
+    schema = struct("a int not null, b string")
+    made = completion(schema_to_arrow(struct("b string, a int")), schema, plan(schema), "UTC")
+    rows = made.complete(
+        pa.RecordBatch.from_pylist([{"b": "x", "a": None}], schema_to_arrow(struct("b string, a int")))
+    )
+    assert rows.schema == pa.schema([("a", pa.int32()), ("b", pa.string())])
+    assert rows.to_pylist() == [{"a": None, "b": "x"}]
+
+
+def test_numbers_go_on_over_batches() -> None:
+    schema = struct("a int, n bigint")
+    made = completion(
+        schema_to_arrow(struct("a int")), schema, plan(schema, numbered=(Numbered("n", 10, -2, False),)), "UTC"
+    )
+    assert made.reached == {}
+    for size, numbers, reached in ((2, [10, 8], 8), (0, [], 8), (1, [6], 6)):
+        found = made.complete(pa.RecordBatch.from_pydict({"a": pa.nulls(size, pa.int32())}))
+        assert (found["n"].to_pylist(), made.reached) == (numbers, {"n": reached})
+    assert made.rows == 3

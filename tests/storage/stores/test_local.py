@@ -7,15 +7,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from alluvium.errors import AlluviumError, InvalidRequest, StorageError
+from alluvium.errors import AlluviumError, InvalidRequest, NotFound, StorageError
 from alluvium.storage.open import open_store
 from alluvium.storage.store import PutOutcome
+from alluvium.storage.stores import local
 from alluvium.storage.stores.local import LocalStore
 
 RACER = """
@@ -372,3 +373,86 @@ def test_what_is_written_over_an_object_is_another_though_its_time_was_set_back(
     time.sleep(0.02)
     path.chmod(0o600)
     assert store.head("x") == third != second
+
+
+def test_many_are_deleted_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_DELETED_TOGETHER", 3)
+    store, paths = LocalStore(str(tmp_path)), [f"d/{n}" for n in range(8)]
+    for path in paths:
+        (tmp_path / "d").mkdir(exist_ok=True)
+        (tmp_path / path).write_bytes(b"")
+    (tmp_path / "d/.2.crc").write_bytes(b"")
+    starts: list[list[int]] = []
+    real = local.map_parallel
+
+    def side_by_side(fn: Callable[[int], None], items: Iterable[int]) -> list[None]:
+        starts.append(list(items))
+        return real(fn, starts[-1])
+
+    monkeypatch.setattr(local, "map_parallel", side_by_side)
+    store.delete_all(paths[:7])
+    assert names(tmp_path / "d") == ["7"] and starts == [[0, 3, 6]]
+
+
+def test_a_move_makes_the_directory_and_takes_the_place_of_what_is_there(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(name.encode())
+        (tmp_path / f".{name}.crc").write_bytes(b"crc")
+    store.move("a", "b")
+    assert names(tmp_path) == ["b"] and store.get("b") == b"a"
+    store.move("b", "new/deep/c")
+    assert store.get("new/deep/c") == b"a" and names(tmp_path) == ["new"]
+    with pytest.raises(NotFound) as caught:
+        store.move("gone", "new/d")
+    assert (caught.value.path, caught.value.url) == ("gone", f"file:{tmp_path}")
+    assert names(tmp_path / "new") == ["deep"]
+
+
+def test_a_tree_as_columns_tells_sizes_and_times_of_files_and_folders(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    for path, size in (("a/b/x", 3), ("a/y", 0), ("_s/z", 9), ("a/_s/w", 9), ("top", 5)):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(bytes(size))
+    for number, path in enumerate(("a/b/x", "a/y", "top", "a/b", "a")):
+        os.utime(tmp_path / path, ns=(0, (number + 1) * 1_000_000_000 + 999_999))
+    asked: list[str] = []
+
+    def skips(name: str) -> bool:
+        asked.append(name)
+        return name == "_s"
+
+    found = pa.Table.from_batches(store.list_columns("", skips)).sort_by("path").to_pylist()
+    rows = {row["path"]: (row["size"], row["modified_ms"], row["is_directory"]) for row in found}
+    assert rows == {
+        "a": (0, 5000, True),
+        "a/b": (0, 4000, True),
+        "a/b/x": (3, 1000, False),
+        "a/y": (0, 2000, False),
+        "top": (5, 3000, False),
+    }
+    assert sorted(asked) == ["_s", "_s", "a", "b"]
+    assert {info.path: (info.size, info.modified_ms) for info in store.list_from("a")} == {"a/y": (0, 2000)}
+    assert store.head("top").modified_ms == 3000 and store.list_names("a") == ["y"]
+
+
+def test_ranges_are_no_longer_than_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is asked of the system behind its end: a buffer of the length asked comes first."""
+    store, real, asked = LocalStore(str(tmp_path)), os.pread, []
+    store.put("x", b"0123456789")
+
+    def pread(descriptor: int, length: int, start: int) -> bytes:
+        asked.append((length, start))
+        return real(descriptor, length, start)
+
+    monkeypatch.setattr(os, "pread", pread)
+    for start, length, part in (
+        (0, 1 << 60, b"0123456789"),
+        (8, 1 << 60, b"89"),
+        (9, 1, b"9"),
+        (10, 1, b""),
+        (99, 5, b""),
+        (3, 0, b""),
+    ):
+        assert store.get_range("x", start, length) == part
+    assert asked == [(10, 0), (2, 8), (1, 9)]

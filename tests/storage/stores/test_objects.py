@@ -7,14 +7,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
+import obstore
 import pytest
 from obstore.store import MemoryStore as ObstoreMemory
 from s3_server import S3Bucket
 
-from alluvium.errors import AlluviumError, InvalidRequest, StorageError
+from alluvium.errors import AlluviumError, InvalidRequest, NotFound, StorageError
 from alluvium.storage.open import open_store
 from alluvium.storage.store import PutOutcome, Store
+from alluvium.storage.stores import objects
 from alluvium.storage.stores.object_options import parse_object_options
 from alluvium.storage.stores.objects import ObjectStore
 
@@ -292,3 +295,144 @@ def test_copies_from_another_bucket_are_not_of_the_own_object_of_that_name() -> 
     other.put("x", b"other")
     assert own.copy_from(other, "x", "copy") == 5
     assert own.get("copy") == b"other"
+
+
+def in_memory(prefix: str = "t") -> ObjectStore:
+    return ObjectStore(ObstoreMemory(), prefix, "memory://x/t")
+
+
+def asking(monkeypatch: pytest.MonkeyPatch, name: str) -> list[tuple[tuple[object, ...], dict[str, object]]]:
+    """What `obstore.name` is called with, but for the bucket."""
+    real, asked = getattr(obstore, name), []
+
+    def call(bucket: object, *args: object, **named: object) -> object:
+        asked.append((args, named))
+        return real(bucket, *args, **named)
+
+    monkeypatch.setattr(obstore, name, call)
+    return asked
+
+
+def test_nothing_is_asked_for_where_nothing_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = in_memory()
+    store.put("x", b"12345")
+    ranges, heads = asking(monkeypatch, "get_range"), asking(monkeypatch, "head")
+    assert store.get_range("x", 0, 0) == store.get_range("x", 3, -1) == store.get_range("gone", 0, 0) == b""
+    assert ranges == [] == heads
+    assert store.get_range("x", 4, 1) == b"5" and len(ranges) == 1 and heads == []
+    # Behind the end the store minds; then the size tells.
+    assert store.get_range("x", 5, 1) == b"" and len(heads) == 1
+    with pytest.raises(NotFound) as caught:
+        store.get_range("gone", 0, 1)
+    assert caught.value.path == "gone"
+
+
+def test_a_listing_begins_where_it_should(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes before is not even listed: logs are long."""
+    store = in_memory()
+    for name in ("a", "b0", "b1", "b1/deeper", "c", ".x"):
+        store.put(f"d/{name}", b"")
+    listed, shallow = asking(monkeypatch, "list"), asking(monkeypatch, "list_with_delimiter")
+    assert store.list_names("d", "b1") == ["b1", "c"]
+    assert [named.get("offset") for _, named in listed] == ["t/d/b"] and shallow == []
+    assert store.list_names("d") == [".x", "a", "b0", "b1", "c"] and len(shallow) == 1
+    # Of a name of one letter, or of dots, nothing is known to come before.
+    for start in ("b", ".x", "..x"):
+        assert store.list_names("d", start) == [n for n in [".x", "a", "b0", "b1", "c"] if n >= start]
+    assert [named.get("offset") for _, named in listed[1:]] == [None, None, None]
+    assert in_memory("").list_names("", "x") == []
+
+
+@pytest.mark.parametrize("prefix", ["t", "", "a b/t"])
+def test_folders_are_listed_side_by_side_and_skipped_by_name(prefix: str) -> None:
+    store = in_memory(prefix)
+    paths = [f"p={n}/f{k}" for n in range(20) for k in range(2)] + ["top", "_x/1", "p=1/_x/2", "p=1/y/_x/3", "p=1/y/4"]
+    for path in paths:
+        store.put(path, path.encode())
+
+    def listed(directory: str) -> list[str]:
+        found = [b.to_pylist() for b in store.list_columns(directory, lambda name: name == "_x")]
+        assert all(row["size"] == len(row["path"]) and not row["is_directory"] for rows in found for row in rows)
+        return [row["path"] for rows in found for row in rows]
+
+    assert sorted(listed("")) == sorted(path for path in paths if "_x" not in path)
+    assert sorted(listed("p=1")) == ["p=1/f0", "p=1/f1", "p=1/y/4"]
+    # Of the folder that is listed nobody asks.
+    assert listed("_x") == ["_x/1"] and listed("p=1/y/_x") == ["p=1/y/_x/3"] and listed("none") == []
+    assert sorted(info.path for info in store.list_tree("p=1/y")) == ["p=1/y/4", "p=1/y/_x/3"]
+
+
+@pytest.mark.parametrize(("size", "calls"), [(0, ["get"]), (10, ["get"]), (11, ["parts"])])
+def test_small_objects_of_others_come_in_one_piece(
+    size: int, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "PART_BYTES", 10)
+    source, own = open_store("memory://objects-source/t"), in_memory()
+    source.put("x", bytes(size))
+    made: list[str] = []
+    for name, verb in (("get", source.get), ("parts", objects.read_parts)):
+
+        def call(*args: object, name: str = name, verb: Any = verb) -> object:
+            made.append(name)
+            return verb(*args)
+
+        monkeypatch.setattr(*((source, "get") if name == "get" else (objects, "read_parts")), call)
+    assert own.copy_from(source, "x", "d/y") == size and made == calls
+    assert own.get("d/y") == bytes(size)
+
+
+@pytest.mark.parametrize(("most", "within"), [(5, True), (4, False)])
+def test_within_a_bucket_the_store_copies_what_it_can_at_once(
+    most: int, within: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "_COPIED_AT_ONCE", most)
+    bucket = ObstoreMemory()
+    one, other = (ObjectStore(bucket, prefix, f"memory://x/{prefix}") for prefix in ("t", "u"))
+    one.put("x", b"12345")
+    copies = asking(monkeypatch, "copy")
+    assert other.copy_from(one, "x", "d/y") == 5 and other.get("d/y") == b"12345"
+    assert copies == ([(("t/x", "u/d/y"), {})] if within else [])
+    with pytest.raises(NotFound) as caught:
+        other.copy_from(one, "gone", "d/z")
+    assert caught.value.path == "gone" and caught.value.url == "memory://x/t"
+
+
+def test_many_are_deleted_a_request_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "_DELETED_TOGETHER", 3)
+    store = in_memory()
+    for n in range(8):
+        store.put(f"d/{n}", b"")
+    deleted = asking(monkeypatch, "delete")
+    store.delete_all([f"d/{n}" for n in range(7)])
+    assert sorted(args[0] for args, _ in deleted) == [
+        ["t/d/0", "t/d/1", "t/d/2"],
+        ["t/d/3", "t/d/4", "t/d/5"],
+        ["t/d/6"],
+    ]  # type: ignore[type-var]
+    assert store.list_names("d") == ["7"]
+    deleted.clear()
+    store.delete_tree("none")
+    assert deleted == []
+    store.delete_tree("d")
+    assert [args for args, _ in deleted] == [(["t/d/7"],)]
+
+
+@pytest.mark.parametrize(
+    ("path", "act"),
+    [("a\tb", lambda s, p: s.get(p)), ("a\tb", lambda s, p: s.put(p, b"")), ("a\tb", lambda s, p: s.head(p)), ("a\nb/c", lambda s, p: s.open_input(p))],
+)  # fmt: skip
+def test_names_that_no_object_store_holds(s3: Store, path: str, act: Callable[[Store, str], object]) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        act(s3, path)
+    assert (caught.value.code, caught.value.path, caught.value.url) == ("invalid-path", path, "s3a://bucket/t")
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(("status", "has_hint"), [(400, False), (401, True), (403, True), (405, False)])
+def test_refusals_are_told_with_what_helps(s3: Store, s3_bucket: S3Bucket, status: int, has_hint: bool) -> None:
+    s3_bucket.fault = status
+    with pytest.raises(StorageError) as caught:
+        s3.put("d/x", b"1")
+    error = caught.value
+    assert (error.path, error.url, "credentials" in (error.hint or "")) == ("d/x", "s3a://bucket/t", has_hint)
+    assert "could not write" in str(error)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from delta_values import make_config
 
-from alluvium.delta.features.columns.check_constraints import FEATURE, check_constraints, is_used
+from alluvium.delta.features.columns.check_constraints import (
+    FEATURE,
+    check_constraints,
+    constraint_check,
+    enforce,
+    is_used,
+)
 from alluvium.delta.features.registry import WRITE_PASSES, ensure_writable
 from alluvium.delta.terms.spec import Protocol
 from alluvium.delta.write.write import plan_write
@@ -62,3 +68,28 @@ def test_a_constraint_may_look_at_the_clock():
 def test_a_table_without_constraints_is_not_checked():
     assert not is_used(make_config())
     assert check_constraints(make_config()) == ()
+
+
+def test_constraints_stand_in_the_order_of_their_names() -> None:
+    """Whatever the order of the properties; and each has the columns that it names, and its own words."""
+    said = {
+        "delta.constraints.z": "id > 0",
+        "delta.constraints.A": "1 = 1",
+        "delta.constraint.x": "id > 1",
+        "xdelta.constraints.y": "id > 2",
+        "delta.constraints.m": "P is null or ID = 3",
+    }
+    config = make_config(properties=said)
+    found = [(check.name, check.sql, check.columns, check.table_sql) for check in check_constraints(config)]
+    assert found == [
+        ("A", "1 = 1", (), "1 = 1"), ("m", "P is null or ID = 3", ("p", "id"), "`P` is null or `ID` = 3"), ("z", "id > 0", ("id",), "`id` > 0"),
+    ]  # fmt: skip
+    plan = plan_write(config, "memory://t")
+    assert enforce(plan, config).checks == plan.checks + check_constraints(config)
+
+
+def test_what_is_said_of_one_that_cannot_be_checked() -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        constraint_check("delta.constraints.c", "nobody > 0", make_config())
+    assert "the constraint 'c' cannot be enforced" in caught.value.message
+    assert "drop the table property delta.constraints.c " in str(caught.value.hint)

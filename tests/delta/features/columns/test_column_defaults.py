@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from delta_values import make_config
 
-from alluvium.delta.features.columns.column_defaults import FEATURE, is_used
+from alluvium.delta.features.columns.column_defaults import (
+    FEATURE,
+    KEY,
+    default_of,
+    defaults,
+    derive,
+    is_used,
+    without_defaults,
+    without_past,
+)
 from alluvium.delta.features.registry import WRITE_PASSES, ensure_writable
 from alluvium.delta.terms.spec import Protocol
 from alluvium.delta.write.write import plan_write
 from alluvium.errors import UnsupportedFeature
-from alluvium.schema.types import LONG, VARIANT, DataType, Field, JsonValue, Struct
+from alluvium.schema.types import LONG, STRING, VARIANT, Array, DataType, Field, JsonValue, Struct
 
 LISTED = Protocol(min_reader_version=1, min_writer_version=7, writer_features=("allowColumnDefaults",))
 
@@ -61,3 +72,64 @@ def test_a_variant_defaults_to_null():
     with pytest.raises(UnsupportedFeature, match="variant"):
         FEATURE.on_write(plan_write(make_config(), "memory://t"), config)  # type: ignore[misc]
     FEATURE.on_write(plan_write(make_config(), "memory://t"), make_config(schema("NULL", VARIANT), protocol=LISTED))  # type: ignore[misc]
+
+
+SAID: dict[str, JsonValue] = {"CURRENT_DEFAULT": "1", "EXISTS_DEFAULT": "2", "comment": "c"}
+INNER = Struct((Field("x", LONG, False, SAID),))
+
+
+def test_what_rows_of_another_table_bring_along() -> None:
+    """Defaults, and what stood for them in rows of before, at any depth."""
+    whole = Struct(
+        (Field("a", LONG, True, SAID), Field("s", Array(INNER)), Field("p", LONG, True, {"CURRENT_DEFAULTS": "1"}))
+    )
+    bare, past = (
+        Field("x", LONG, False, {"comment": "c"}),
+        Field("x", LONG, False, {"CURRENT_DEFAULT": "1", "comment": "c"}),
+    )
+    others = Field("p", LONG, True, {"CURRENT_DEFAULTS": "1"})
+    assert without_defaults(whole) == Struct(
+        (replace(bare, name="a", nullable=True), Field("s", Array(Struct((bare,)))), others)
+    )
+    assert without_past(whole) == Struct(
+        (replace(past, name="a", nullable=True), Field("s", Array(Struct((past,)))), others)
+    )
+
+
+def test_every_default_at_the_top_is_derived_and_no_other() -> None:
+    columns = Struct(
+        (
+            Field("a", LONG, True, {KEY: "1 + 1"}),
+            Field("s", INNER),
+            Field("b", STRING, True, {KEY: "'x'"}),
+            Field("c", LONG),
+        )
+    )
+    assert [(one.column, one.sql, one.is_constant, one.check) for one in defaults(columns)] == [
+        ("a", "1 + 1", True, None),
+        ("b", "'x'", True, None),
+    ]
+    config = make_config(columns, protocol=LISTED)
+    plan = plan_write(config, "memory://t")
+    assert derive(plan, config).derived == plan.derived * 2
+    assert not is_used(make_config(Struct((Field("s", INNER),)), protocol=LISTED))
+
+
+@pytest.mark.parametrize(
+    ("default", "data_type", "words"),
+    [
+        (7, LONG, "CURRENT_DEFAULT is not text"),
+        ("1", VARIANT, "a variant can only default to null"),
+        ("a", LONG, "cannot be computed"),
+    ],
+)
+def test_what_is_said_of_a_default_that_cannot_be(default: JsonValue, data_type: DataType, words: str) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        default_of(Field("b", data_type, True, {KEY: default}))
+    assert (caught.value.code, caught.value.column, tuple(caught.value.features)) == (
+        "unsupported-default",
+        "b",
+        ("allowColumnDefaults",),
+    )
+    assert words in caught.value.message and "column 'b'" in caught.value.message
+    assert default_of(Field("v", VARIANT, True, {KEY: " Null "})).sql == " Null "

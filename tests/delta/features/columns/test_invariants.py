@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from delta_values import make_config
 
-from alluvium.delta.features.columns.invariants import FEATURE, invariants, is_used
+from alluvium.delta.features.columns.invariants import FEATURE, enforce, invariants, is_used
 from alluvium.delta.features.registry import BY_NAME, WRITE_PASSES
 from alluvium.delta.write.write import plan_write
 from alluvium.errors import CorruptTable
@@ -120,3 +120,47 @@ def test_the_draft_s_name_is_known():
     (appendix, and all tables).
     """
     assert BY_NAME["columnInvariants"] is BY_NAME["invariants"] is FEATURE
+
+
+def test_all_that_a_row_must_meet_in_order() -> None:
+    """NOT NULL first, from left to right and from the outside in, then conditions in the same order."""
+    inner = Struct((Field("x", LONG, False, invariant("S.x > 1")), Field("y", LONG)))
+    schema = Struct(
+        (
+            Field("a", LONG, True, invariant("a < 5")), Field("s", inner, False), Field("l", Array(Struct((Field("i", LONG, False),))), False),
+            Field("one", LONG, True, invariant("1 = 1")), Field("b", LONG, False),
+        )
+    )  # fmt: skip
+    found = [(check.name, check.sql, check.columns, check.code) for check in invariants(schema)]
+    assert found == [
+        ("NOT NULL s", "`s` is not null", ("s",), "not-null-violated"), ("NOT NULL s.x", "`s`.`x` is not null", ("s.x",), "not-null-violated"),
+        ("NOT NULL l", "`l` is not null", ("l",), "not-null-violated"),
+        ("NOT NULL l (inside)", "(`l` is null or forall(`l`, e0 -> (e0 is null or (e0.`i` is not null))))", ("l",), "not-null-violated"),
+        ("NOT NULL b", "`b` is not null", ("b",), "not-null-violated"), ("a: a < 5", "a < 5", ("a",), "constraint-violated"),
+        ("s.x: S.x > 1", "S.x > 1", ("s.x",), "constraint-violated"),
+        # A condition that names no column is its own column's.
+        ("one: 1 = 1", "1 = 1", ("one",), "constraint-violated"),
+    ]  # fmt: skip
+    canonical = [check.table_sql for check in invariants(schema)][-3:]
+    assert canonical == ["`a` < 5", "`S` . `x` > 1", "1 = 1"]
+    config = make_config(schema)
+    plan = plan_write(config, "memory://t")
+    assert enforce(plan, config).checks == plan.checks + invariants(schema)
+    assert is_used(config) and not is_used(make_config(Struct((Field("b", LONG, False),))))
+
+
+def test_a_condition_of_a_column_within_a_column_that_is_damaged() -> None:
+    for metadata, words in (
+        ({"delta.invariants": "x" * 300}, "x" * 200 + "'"),
+        (invariant("s.nobody > 3"), "cannot be enforced"),
+        (invariant("rand() > 1"), "rand"),
+    ):
+        schema = Struct((Field("s", Struct((Field("x", LONG, True, metadata),))),))
+        with pytest.raises(CorruptTable) as caught:
+            invariants(schema)
+        assert (caught.value.code, caught.value.column) == (
+            "invalid-invariant",
+            "s.x",
+        ) and words in caught.value.message
+    # Nothing is said: nothing is asked.
+    assert invariants(Struct((Field("x", LONG, True, {"delta.invariants": None}),))) == ()

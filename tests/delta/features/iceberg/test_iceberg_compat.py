@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from delta_values import make_files
 from iceberg_tables import SCHEMA, config_of, enabling, refusal
+from msgspec import structs
 from plain_writer import commit_rows, open_target
 
 import alluvium
@@ -14,7 +17,9 @@ from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.description.evolve import set_properties
 from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.features.iceberg import iceberg_compat_v1, iceberg_compat_v2
+from alluvium.delta.features.iceberg.iceberg_compat import ensure_type_changes, ensure_types, types_within
 from alluvium.delta.terms.actions import Actions
+from alluvium.delta.terms.spec import Protocol
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.delta.write.write import plan_write
@@ -22,8 +27,11 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Describe, Operation, ReadScope
 from alluvium.schema.ddl import parse_ddl_type
 from alluvium.schema.types import (
+    DOUBLE,
     LONG,
+    Array,
     Field,
+    Map,
     Struct,
 )
 from alluvium.storage.open import open_store
@@ -118,3 +126,98 @@ def test_a_refused_table_is_not_created(version: int, tmp_path: Path) -> None:
     assert not (tmp_path / "t").exists()
     DeltaTarget(store, config_of(version), None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
     assert alluvium.open(str(tmp_path / "t")).version == 0
+
+
+@pytest.mark.parametrize("text", ["true", "TRUE", " true "])
+def test_the_property_counts_in_any_case(version: int, text: str) -> None:
+    assert config_of(version, **{enabling(version): text}).mapping_mode == "name"
+    assert plan_write(config_of(version, **{enabling(version): text}), "url").materialize_partitions
+    for other in ("false", " FALSE "):
+        idle = config_of(version, **{enabling(version): other})
+        assert idle.mapping_mode == "none" and not plan_write(idle, "url").materialize_partitions
+
+
+def test_what_is_asked_of_tables_that_are_not_new(version: int) -> None:
+    """Column mapping comes with a new table alone; a table that takes another's place is new."""
+    feature = FEATURES[version]
+    assert feature.on_change is not None
+    before = table_config(NewTable(SCHEMA))
+    asked = structs.replace(before.metadata, configuration={enabling(version): "true"})
+    assert feature.on_change(asked, before) is asked
+    for other in (None, table_config(NewTable(SCHEMA))):
+        mapped = feature.on_change(asked, other).configuration
+        assert mapped == {enabling(version): "true", "delta.columnMapping.mode": "name"}
+    plain = before.metadata
+    assert feature.on_change(plain, None) is plain
+    # Who is not to be compatible may be partitioned as he likes.
+    by_id = table_config(NewTable(SCHEMA, ["id"]))
+    assert feature.on_change(plain, by_id) is plain
+    with pytest.raises(InvalidRequest) as caught:
+        feature.on_change(asked, by_id)
+    assert "partitioned by id cannot become one that is partitioned by nothing" in caught.value.message
+
+
+def test_commits_are_looked_at_where_the_feature_is_obeyed(version: int) -> None:
+    feature, config = FEATURES[version], config_of(version)
+    assert feature.on_commit is not None
+    broken = config_of(version, **{"delta.columnMapping.mode": "none"})
+    for actions in (Actions(metadata=broken.metadata), Actions(protocol=broken.protocol)):
+        with pytest.raises(InvalidRequest):
+            feature.on_commit(actions, CommitContext(broken, config))
+    # The description stays what it was, so that nobody looks.
+    nothing = Actions()
+    assert feature.on_commit(nothing, CommitContext(broken, config)) is nothing
+    silent = Actions(added=make_files({"path": "a"}, {"path": "b", "stats": "{}"}))
+    with pytest.raises(InvalidRequest) as caught:
+        feature.on_commit(silent, CommitContext(config))
+    assert "the file a does not say" in caught.value.message and f"(V{version})" in caught.value.message
+    # A protocol that does not have the feature obliges nobody, whatever the property says.
+    other = replace(
+        config, protocol=Protocol(min_reader_version=2, min_writer_version=7, writer_features=("columnMapping",))
+    )
+    assert feature.on_commit(silent, CommitContext(other)) is silent
+    assert not plan_write(other, "url").materialize_partitions
+
+
+@pytest.mark.parametrize(
+    ("where", "column"),
+    [("c", "c"), ("s", "s.x"), ("element", "c.element.x"), ("value", "c.value.x")],
+)
+def test_changes_of_types_at_any_depth(version: int, where: str, column: str) -> None:
+    changes = {
+        "delta.typeChanges": [{"fromType": "byte", "toType": "short"}, {"fromType": "short", "toType": "double"}]
+    }
+    inner = Struct((Field("x", DOUBLE, True, changes),))
+    schemas = {
+        "c": Field("c", DOUBLE, True, changes),
+        "s": Field("s", inner),
+        "element": Field("c", Array(inner)),
+        "value": Field("c", Map(LONG, inner)),
+    }
+    config = config_of(version, Struct((Field("id", LONG), schemas[where])))
+    with pytest.raises(InvalidRequest) as caught:
+        ensure_type_changes(config, version)
+    assert (
+        caught.value.column == column and f"of {column!r} was changed from smallint to double" in caught.value.message
+    )
+    odd = {"delta.typeChanges": ["x"]}, {"delta.typeChanges": "x"}, {}
+    for metadata in odd:
+        ensure_type_changes(replace(config, schema=Struct((Field("c", DOUBLE, True, metadata),))), version)
+
+
+def test_types_come_with_their_paths_parents_first(version: int) -> None:
+    inner = Struct((Field("x", LONG),))
+    found = [
+        ".".join(path) for path, _ in types_within(Struct((Field("a", Map(inner, Array(LONG))), Field("b", inner))))
+    ]
+    assert found == ["a", "a.key", "a.key.x", "a.value", "a.value.element", "b", "b.x"]
+    assert list(types_within(LONG)) == [] and version in FEATURES
+
+
+def test_columns_of_another_type_are_named(version: int) -> None:
+    config = config_of(version, Struct((Field("id", LONG), Field("s", Struct((Field("x", DOUBLE),))))))
+    ensure_types(config, version, lambda _: True)
+    with pytest.raises(InvalidRequest) as caught:
+        ensure_types(config, version, lambda data_type: data_type != DOUBLE)
+    assert caught.value.column == "s.x" and "the type of 's.x' is double" in caught.value.message
+    assert caught.value.hint == f"leave the column out; or set {enabling(version)} to false"

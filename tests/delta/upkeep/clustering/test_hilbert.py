@@ -42,3 +42,13 @@ def test_a_table_of_several_bits_leads_the_same_way(columns, bits):
             stand, place = step >> width, place << width | step & (1 << width) - 1
         found.append(place)
     assert found == hilbert_places(points, bits)
+
+
+@pytest.mark.parametrize("columns", range(1, MOST_COLUMNS + 1))
+def test_a_table_of_several_bits_takes_as_many_as_fit(columns):
+    """The ranks' bits are divided evenly; a table has 16,384 steps at most."""
+    stands = len(hilbert_steps(columns).table) >> columns
+    for bits in (1, 2, 4, 7, 10, 12):
+        found = wide_steps(columns, bits)
+        fits = [n for n in range(1, bits + 1) if not bits % n and stands << columns * n <= 1 << 14]
+        assert (found.columns, found.bits, len(found.table)) == (columns, max(fits), stands << columns * max(fits))

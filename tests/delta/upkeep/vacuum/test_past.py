@@ -105,3 +105,21 @@ def test_an_inventory_needs_its_columns_of_their_types(column: str) -> None:
     other = whole.set_column(whole.schema.get_field_index(column), column, pa.array([1.5]))
     with pytest.raises(InvalidRequest):
         from_inventory(other, "file:/t", nothing)
+
+
+def test_the_first_version_alone_may_carry_a_younger_time(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    with_properties(store, delta__enableInCommitTimestamps="true")
+    ((_, _, carried_ms),) = read_commit_infos(store, None, enablement(newest(store).config))
+    age(tmp_path, 30)
+    assert read_retention(newest(store), carried_ms).last_past == -1
+    assert read_retention(newest(store), carried_ms + 1).last_past == 0
+
+
+def test_a_version_that_was_opened_counts_as_the_newest(tmp_path: Path) -> None:
+    store = overwritten(tmp_path)
+    opened = newest(store)
+    commit_rows(open_target(store), [9])
+    age(tmp_path, 30)
+    found = read_retention(opened, int(time.time() * 1000))
+    assert (found.last_past, found.listing.latest) == (opened.version, opened.version + 1)

@@ -16,7 +16,8 @@ from paimon_tables import HandWritten
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.travel import list_tags, read_tag
 from alluvium.paimon.upkeep.life.auto_tags import Periods, create_due_tags, periods_of, tag_before
-from alluvium.paimon.upkeep.life.tags import create_tag
+from alluvium.paimon.upkeep.life.branches import create_branch
+from alluvium.paimon.upkeep.life.tags import create_tag, list_all_tags
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -136,3 +137,52 @@ def test_the_tag_of_the_period_before() -> None:
         with pytest.raises(InvalidRequest) as caught:
             tag_before(store, {}, name)
         assert caught.value.code == "invalid-tag"
+
+
+def test_tags_of_periods_stay_for_as_long_as_the_table_says() -> None:
+    for options, retained in ((HOURLY, None), ({**HOURLY, "tag.default-time-retained": "3 h"}, dt.timedelta(hours=3))):
+        store = table([0])
+        create_due_tags(store, options)
+        assert [tag.retained for tag in list_all_tags(store)] == [retained]
+
+
+def test_tags_of_a_branch() -> None:
+    store = table([0, 1, 2])
+    create_tag(store, "begin", 2)
+    create_branch(store, "b", "begin")
+    assert create_due_tags(store, HOURLY, "b") == ["2024-03-01 10"]
+    assert (sorted(list_tags(store)), sorted(list_tags(store, "b"))) == (["begin"], ["2024-03-01 10", "begin"])
+    create_due_tags(store, {**HOURLY, "tag.num-retained-max": "0"}, "b")
+    assert list_tags(store, "b") == ["begin"]
+    create_tag(store, "2024-03-01 09", 2, branch="b")
+    create_tag(store, "2024-03-01 11", 2, branch="b")
+    assert tag_before(store, HOURLY, "2024-03-01 11", "b") == "2024-03-01 09"
+    assert tag_before(store, HOURLY, "2024-03-01 11") is None
+
+
+@pytest.mark.parametrize(
+    ("minutes", "delay", "made"),
+    [(60, "0 min", ["2024-03-01 11"]), (59, "0 min", []), (75, "15 min", ["2024-03-01 11"]), (74, "15 min", [])],
+)
+def test_a_period_is_over_when_its_delay_is(minutes: int, delay: str, made: list[str]) -> None:
+    """There is a tag of the hour from ten on; the next snapshot comes so many minutes behind eleven."""
+    store = table([0, 0.5 + minutes / 60])
+    create_tag(store, "2024-03-01 10", 1)
+    assert create_due_tags(store, {**HOURLY, "tag.creation-delay": delay}) == made
+
+
+def test_missed_periods_are_made_up_for_one_a_snapshot_where_they_are_asked_for() -> None:
+    for completes, wanted in (
+        ("true", ["2024-03-01 11", "2024-03-01 12"]),
+        ("false", ["2024-03-01 14", "2024-03-01 15"]),
+    ):
+        store = table([0, 4.5, 5.5])
+        create_tag(store, "2024-03-01 10", 1)
+        assert create_due_tags(store, {**HOURLY, "tag.automatic-completion": completes}) == wanted
+        assert [tags(store)[name] for name in wanted] == [2, 3]
+
+
+def test_of_what_is_no_name_of_a_period_one_is_shown() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        tag_before(table([0]), HOURLY, "noon")
+    assert "'noon'" in caught.value.message and "'1970-01-01 00'" in caught.value.message
