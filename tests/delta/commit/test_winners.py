@@ -118,6 +118,8 @@ def test_a_damaged_winner_says_where(store: MemoryStore) -> None:
 
 
 def test_who_has_successors(store: MemoryStore) -> None:
+    (only,) = snapshots(MemoryStore(uuid.uuid4().hex, "table"), 1)
+    assert not has_successors(only.store, only)
     first, second, third = snapshots(store, 3)
     assert has_successors(store, first) and has_successors(store, second) and not has_successors(store, third)
 
@@ -155,8 +157,10 @@ def test_a_base_that_is_gone(store: MemoryStore) -> None:
     assert (caught.value.code, caught.value.version) == ("table-replaced", 2) and "gone from the log" in str(
         caught.value
     )
-    for version in (0, 1):
-        store.delete(commit_path(version))
+    store.delete(commit_path(1))
+    with pytest.raises(CommitConflict, match="gone from the log"):
+        has_successors(store, last)
+    store.delete(commit_path(0))
     with pytest.raises(NotFound) as missing:
         has_successors(store, last)
     assert missing.value.code == "not-a-table"

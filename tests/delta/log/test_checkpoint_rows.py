@@ -22,7 +22,6 @@ from alluvium.delta.log.checkpoint_rows import count_rows, described, documents,
 from alluvium.delta.log.names import SIDECAR_DIRECTORY, checkpoint_paths
 from alluvium.delta.terms.spec import (
     FILES,
-    TOMBSTONES,
     CheckpointMetadata,
     DomainMetadata,
     Metadata,
@@ -95,16 +94,16 @@ def test_each_row_is_one_action_and_the_few_come_first() -> None:
     files = make_files(*({"path": f"f{n}", "size": n} for n in range(5)))
     chunked = pa.concat_tables([files.slice(0, 2), files.slice(2)])
     found = {
-        "remove": file_rows(TOMBSTONES.empty_table()), "add": file_rows(chunked), "metaData": described(metadata()),
+        "remove": file_rows(removal_of(files.slice(0, 2))), "add": file_rows(chunked), "metaData": described(metadata()),
         "txn": documents([Txn(app_id=n, version=1) for n in "ab"], rows_of.TXN),
         "protocol": documents([Protocol(min_reader_version=1, min_writer_version=2)], rows_of.PROTOCOL),
     }  # fmt: skip
-    assert count_rows(found) == 9 and [len(chunk) for chunk in found["add"]] == [2, 3]
+    assert count_rows(found) == 11 and [len(chunk) for chunk in found["add"]] == [2, 3]
     table = pq.read_table(io.BytesIO(format_rows(found)))
     order = [next(name for name, value in row.items() if value is not None) for row in table.to_pylist()]
-    assert order == ["protocol", "metaData", "txn", "txn", *["add"] * 5]
+    assert order == ["protocol", "metaData", "txn", "txn", "remove", "remove", *["add"] * 5]
     assert all(sum(value is not None for value in row.values()) == 1 for row in table.to_pylist())
-    assert [row["size"] for row in table["add"].to_pylist()[4:]] == list(range(5))
+    assert [row["size"] for row in table["add"].to_pylist()[6:]] == list(range(5))
     assert [row["appId"] for row in table["txn"].to_pylist()[2:4]] == ["a", "b"]
     assert file_rows(FILES.empty_table())[0].type == file_rows(files)[0].type
     assert all(f.nullable for f in file_rows(files)[0].type)
@@ -117,6 +116,7 @@ def test_paths_of_files_have_bounds_and_nothing_else() -> None:
         {
             "protocol": documents([Protocol(min_reader_version=1, min_writer_version=2)], rows_of.PROTOCOL),
             "add": file_rows(files),
+            "remove": file_rows(removal_of(files.slice(1))),
         }
     )
     group = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
@@ -126,7 +126,7 @@ def test_paths_of_files_have_bounds_and_nothing_else() -> None:
         if column.is_stats_set and column.statistics.has_min_max:
             bounded[column.path_in_schema] = (column.statistics.min, column.statistics.max)
         assert column.compression == "SNAPPY"
-    assert bounded == {"add.path": ("a", "c")}
+    assert bounded == {"add.path": ("a", "c"), "remove.path": ("c", "c")}
 
 
 # --- what is forgotten ----------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 
 from alluvium.delta.log import segment
 from alluvium.delta.log.names import (
+    LAST_CHECKPOINT_PATH,
     MAX_VERSION,
     CheckpointName,
     CommitName,
@@ -175,3 +176,37 @@ def test_names_at_their_ends() -> None:
         assert name == (CheckpointName(4, part, parts) if is_one else None)
     assert parse_name(f"{4:020d}.checkpoint.{ONE}.json") == CheckpointName(4, uuid=ONE, file_format="json")
     assert parse_name(f"{4:020d}.checkpoint.parquet") == CheckpointName(4)
+
+
+@pytest.mark.parametrize(
+    ("hint", "version", "starts"),
+    [
+        (None, None, [0]), (4, None, [4]), (4, 5, [4]), (4, 4, [4]), (4, 3, [0]), (0, None, [0]),
+        # No such checkpoint is there, or what the hint leads to ends before the version.
+        (3, None, [3, 0]), (4, 9, [4, 0]),
+    ],
+)  # fmt: skip
+def test_the_log_is_listed_from_the_hint_on_where_that_is_enough(
+    monkeypatch: pytest.MonkeyPatch, hint: int | None, version: int | None, starts: list[int]
+) -> None:
+    """A long log takes a request for each thousand of its files."""
+    store = overlooking(6)
+    store.put(checkpoint_paths(4)[0], b"x")
+    if hint is not None:
+        store.put(LAST_CHECKPOINT_PATH, f'{{"version":{hint},"size":1}}'.encode())
+    listed: list[str] = []
+    own = store.list_from
+    monkeypatch.setattr(store, "list_from", lambda directory, start="": listed.append(start) or own(directory, start))
+    if version == 9:
+        with pytest.raises(NotFound, match="versions 0 to 5"):
+            list_segment(store, version)
+    else:
+        found = list_segment(store, version)
+        assert (found.version, found.checkpoint_version) == (
+            5 if version is None else version,
+            None if version == 3 else 4,
+        )
+        assert [one.path for one in found.commits] == [
+            commit_path(n) for n in range(5 if version != 3 else 0, found.version + 1)
+        ]
+    assert listed == [f"{start:020d}" for start in starts]

@@ -222,3 +222,14 @@ def test_the_first_line_of_a_large_commit_is_enough(log, size: int) -> None:
         commit = list_log(log.store).commits[0]
         assert commit.size > 1 << 16 or size < 1 << 16
         assert read_in_commit_timestamp(log.store, commit) == 5
+
+
+def test_a_table_of_one_version(log) -> None:
+    log.commits(1)
+    time_ms = list_log(log.store).commits[0].modified_ms
+    assert version_at(log.store, time_ms) == 0
+    carrying(log, 1)
+    assert version_at(log.store, 0, Enablement(0, None)) == 0
+    for enabled in (None, Enablement(0, None)):
+        with pytest.raises(NotFound, match=r"versions 0 .* to 0"):
+            version_at(log.store, -1, enabled)

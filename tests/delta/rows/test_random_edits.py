@@ -23,7 +23,7 @@ from alluvium.delta.terms.actions import format_file_actions
 from alluvium.delta.terms.spec import FILES, Protocol, format_actions
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
-from alluvium.errors import CorruptTable
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.plan.changes import TOUCHED_FILES, EditFigures
 from alluvium.schema.types import LONG, Field, Struct
 from alluvium.storage.open import open_store
@@ -159,3 +159,16 @@ def test_files_that_do_not_say_how_many_rows_they_have(tmp_path: Path) -> None:
         edited(snapshot, {0: {1}, 2: {1}})
     assert (caught.value.code, caught.value.path) == ("no-num-records", snapshot.files["path"][2].as_py())
     assert edited(snapshot, {2: None}).removed.num_rows == 1
+
+
+@pytest.mark.parametrize("told", [ROWS, ROWS - 3])
+def test_files_are_opened_only_where_statistics_do_not_suffice(tmp_path: Path, told: int) -> None:
+    snapshot = table(tmp_path, [set(), {0, 1}, set()], [told] * 3)
+    for n in range(3):
+        (tmp_path / ("far" if n == 2 else "t") / f"f {n}").unlink()
+    last = told - 1
+    for n in range(3):
+        assert edited(snapshot, {n: {last}}).masked.num_rows == 1
+        for goes in ({last, told}, set(range(told))):
+            with pytest.raises(NotFound):
+                edited(snapshot, {n: goes})

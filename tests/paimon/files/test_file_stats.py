@@ -267,3 +267,16 @@ def test_hashes_come_back() -> None:
     )
     store.put("else/where", b"\x00\x00\x00\x05")
     assert read_hashes(store, external)[0].tolist() == [5]
+
+
+@pytest.mark.parametrize(
+    ("text", "above"),
+    [
+        ("ab\U0010fffex", "ab\U0010ffff"), ("ab\U0010ffffx", "ac"), ("a\U0010ffff\U0010ffffx", "b"), ("\ud7ff\ud7ff\ud7ffx", "\ud7ff\ud7ff\ue000"),
+        ("ab\ufffdx", "ab\ufffe"), ("\U0010ffff" * 4, None), ("abc", "abc"),
+    ],
+)  # fmt: skip
+def test_the_last_letters_there_are(text: str, above: str | None) -> None:
+    """Up to U+10FFFF each letter has one behind it, but for the halves of others."""
+    _, high = halves(bounds_of([ColumnStats(t.STRING, "a", text, 0)], t.STRING, StatsMode(length=3)))
+    assert high.to_pylist() == [above]

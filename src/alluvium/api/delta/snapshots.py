@@ -40,7 +40,10 @@ def open_snapshot(
     except NotFound as error:
         if error.code == "not-a-table" and (other := format_at(store)) is not DELTA:
             raise UnsupportedFeature(
-                f"it is a {other.title} table, which this call does not read yet", features=(other.name,), url=store.url
+                f"it is a {other.title} table, and this call is for Delta tables",
+                features=(other.name,),
+                url=store.url,
+                hint=f'say format="{other.name}" where rows are read or written; else {other.title}Table.forPath(url)',
             ) from None
         raise
 
