@@ -17,8 +17,10 @@ from alluvium.delta.log.compaction import (
 )
 from alluvium.delta.log.names import CompactedName, commit_path, compacted_path
 from alluvium.delta.log.read import read_commits
+from alluvium.delta.log.segment import list_segment
+from alluvium.delta.log.state import load_state
 from alluvium.delta.terms.spec import Action, DomainMetadata, Protocol, Remove, RowIdHighWaterMark, Txn, format_actions
-from alluvium.errors import CorruptTable
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.store import ObjectInfo
 from alluvium.storage.stores.memory import MemoryStore
 
@@ -258,3 +260,26 @@ def test_without_a_description_before_it_a_compaction_is_not_read(log) -> None:
     log.commit(2, [log.add("b")])
     log.store.put(compacted_path(1, 2), format_actions([log.add("c")]))
     assert log.paths() == {"a", "b"}
+
+
+def test_one_that_goes_away_meanwhile_is_passed_over(late: LogWriter) -> None:
+    segment = list_segment(late.store)
+    late.store.delete(compacted_path(1, 3))
+    assert set(load_state(late.store, segment, lambda protocol: None).files["path"].to_pylist()) == {"f1", "f2"}
+    # A commit that is gone nobody stands for.
+    late.store.delete(commit_path(0))
+    with pytest.raises(NotFound) as caught:
+        load_state(late.store, segment, lambda protocol: None)
+    assert caught.value.path == commit_path(0)
+
+
+def test_commits_beside_it_may_say_several_things_of_one_file(log) -> None:
+    log.commit(0, [*log.head(), log.add("a"), log.add("b")])
+    log.commit(1, [log.remove("a"), log.add("b", size=7), *log.head(n="1")])
+    for version in (2, 3):
+        log.commit(version, [log.add(f"f{version}")])
+    log.store.put(compacted_path(2, 3), format_actions([log.add("c")]))
+    log.commit(4, [log.add("c", size=9)])
+    state = log.load()
+    assert dict(zip(state.files["path"].to_pylist(), state.files["size"].to_pylist(), strict=True)) == {"b": 7, "c": 9}
+    assert state.metadata.configuration == {"n": "1"}

@@ -120,3 +120,18 @@ def test_a_checkpoint_of_lines_is_read_whatever_its_size() -> None:
     state = _load(store, 1)
     assert state.segment.checkpoint_version == 0 and state.deferred == ()
     assert sorted(state.files["path"].to_pylist()) == ["d", "f"]
+
+
+@pytest.mark.parametrize("how", [{}, {"v2": True}], ids=str)
+def test_files_that_only_an_unread_checkpoint_lists_are_not_among_those_of_the_state(how: dict[str, Any]) -> None:
+    store = _store()
+    head = store.get(f"_delta_log/{0:020}.json").splitlines()[:2]
+    for info in store.list_tree("_delta_log"):
+        store.delete(info.path)
+    _commit(store, 0, *map(json.loads, head), *map(_add, ["untouched", "gone"]))
+    write_checkpoint(store, _load(store, None), CheckpointOptions(2, 0, **how))
+    _commit(store, 1, _remove("gone"), _add("f"))
+    whole, late = _load(store, None), _load(store, 1)
+    assert sorted(whole.files["path"].to_pylist()) == ["f", "untouched"] and whole.deferred == ()
+    assert (late.files["path"].to_pylist(), late.tombstones["path"].to_pylist()) == (["f"], ["gone"])
+    assert late.deferred and all(info.path.endswith(".parquet") for info in late.deferred)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import uuid
 import warnings
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -24,9 +26,10 @@ from alluvium.delta.log_upkeep.checkpoints import (
     write_checkpoint_at,
     write_checksum,
 )
-from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.view.snapshot import RECENT, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.changes import Replace
+from alluvium.storage.open import open_store
 from alluvium.storage.stores.memory import MemoryStore
 
 
@@ -100,15 +103,18 @@ def test_a_snapshot_of_exactly_one_version() -> None:
 
 
 @pytest.mark.parametrize("interval", [1, 2])
-def test_every_tenth_checkpoint_of_the_second_kind_has_a_name_that_all_clients_know(interval: int) -> None:
+def test_every_tenth_checkpoint_of_the_second_kind_has_a_name_that_all_clients_know(
+    interval: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """ "writers should occasionally create a v2 Classic Checkpoint to maintain compatibility with older clients" """
+    assert checkpoints._CLASSIC_NAME_EVERY == 10
+    monkeypatch.setattr(checkpoints, "_CLASSIC_NAME_EVERY", 3)
     store = table(1, delta__checkpointPolicy="v2", delta__checkpointInterval=str(interval))
-    for _ in range(10 * interval + 1):
+    for _ in range(3 * interval + 1):
         commit_rows(open_target(store), [1], replace=Replace())
     found = list_log(store).checkpoints
-    assert [v for v in found if found[v][0].path == checkpoint_paths(v)[0]] == [10 * interval]
-    # The first one comes before everything, at no turn: its number is the interval's.
-    assert list(found) == list(range(interval, 10 * interval + 2, interval))
+    assert [v for v in found if found[v][0].path == checkpoint_paths(v)[0]] == [3 * interval]
+    assert list(found) == list(range(interval, 3 * interval + 2, interval))
 
 
 @pytest.mark.parametrize("properties", [{}, {"delta__checkpointPolicy": "v2"}], ids=["classic", "v2"])
@@ -148,3 +154,22 @@ def test_the_columns_of_files_are_those_that_the_table_wants() -> None:
         write_checkpoint_at(load_snapshot(store))
         (row,) = rows(store, 1, "add")
         assert ("stats" in row, "stats_parsed" in row) == (has_text, not has_text)
+
+
+@pytest.mark.parametrize("cleans", [True, False])
+def test_a_checkpoint_takes_expired_entries_along_where_the_table_lets_it(tmp_path: Path, cleans: bool) -> None:
+    properties = {"delta.checkpointInterval": "3", "delta.enableExpiredLogCleanup": str(cleans).lower()}
+    store = open_store(str(tmp_path))
+    commit_rows(DeltaTarget(store, new_config(SCHEMA, [], properties), None), [0])
+    commit_rows(open_target(store), [1])
+    write_checkpoint_at(load_snapshot(store))
+    for version in range(2):
+        then = time.time() - 60 * 86_400
+        os.utime(tmp_path / commit_path(version), (then, then))
+    RECENT.clear()
+    commit_rows(open_target(store), [2])
+    # Two is no turn of a checkpoint.
+    assert list(list_log(store).commits) == [0, 1, 2]
+    commit_rows(open_target(store), [3])
+    assert list(list_log(store).commits) == ([1, 2, 3] if cleans else [0, 1, 2, 3])
+    assert list(list_log(store).checkpoints) == [1, 3] and load_snapshot(store).files.num_rows == 4

@@ -66,3 +66,13 @@ def test_files_as_commits_have_them() -> None:
     found = with_stats_text(both)
     assert found.schema == FILES and found["path"].to_pylist() == ["a", "b", "c"]
     assert found["stats"].to_pylist() == ['{"numRecords":1}', "said", '{"numRecords":3}']
+
+
+def test_dates_that_python_does_not_have_cost_nothing_else() -> None:
+    kind = pa.struct([("numRecords", pa.int64()), ("maxValues", pa.struct([("d", pa.date32())]))])
+    days = pa.array([2_932_897, 0], pa.int32()).cast(pa.date32())
+    bounds = pa.StructArray.from_arrays([days], names=["d"])
+    rows = pa.StructArray.from_arrays([pa.array([1, 2]), bounds], names=[f.name for f in kind])
+    far, near = map(json.loads, stats_texts(pa.nulls(2, pa.string()), rows).to_pylist())
+    assert far["numRecords"] == 1 and far["maxValues"]["d"].endswith("10000-01-01")
+    assert near == {"numRecords": 2, "maxValues": {"d": "1970-01-01"}}

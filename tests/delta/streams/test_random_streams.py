@@ -157,7 +157,7 @@ def test_batches_of_random_logs(seed: int, changes: bool) -> None:
     lot = random.Random(f"{seed} {changes}")
     table = made(lot, f"random-{seed}-{changes}", removes=changes or lot.random() < 0.5)
     newest = len(table.versions) - 1
-    for limits in LIMITS:
+    for limits in lot.sample(LIMITS, 3):
         begins = lot.choice([None, *range(newest + 1)])
         stream = table.log.stream(starting_version=begins, changes=changes, ignore_changes=not changes, **limits)
         limit = Room(limits["max_files"], limits.get("max_bytes"))

@@ -7,7 +7,7 @@ import re
 import pytest
 from stream_log import Log, add, cdc, metadata, paths, remove
 
-from alluvium.delta.streams.batch import LostBatch
+from alluvium.delta.streams.batch import BatchChanges, LostBatch
 from alluvium.delta.streams.offset import BEFORE, CHANGED, PASSED, Offset
 from alluvium.delta.streams.stream import Stream
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
@@ -191,3 +191,15 @@ def test_the_first_batch_of_what_begins_at_the_newest_version(late: bool) -> Non
     far = log.stream(starting_version=5, may_begin_late=True)
     assert far.latest(None) is None
     assert far.end_of_run(None) == Offset("t", 5)
+
+
+def test_changes_behind_a_version_that_sets_the_protocol_or_the_description_alone() -> None:
+    log = Log("resumed-heads", add("a"), **FEED)
+    stream = log.stream(changes=True)
+    log.commit(metadata(**FEED, my="own"), add("b"))
+    log.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 4}}, add("c"))
+    begin, end = Offset("t", 1), Offset("t", 3)
+    assert stream.latest(begin) == end
+    (source,) = stream.batch(begin, end)
+    assert isinstance(source, BatchChanges) and sorted(source.feed.times) == [1, 2]
+    assert paths([source]) == ["b", "c"]

@@ -10,6 +10,8 @@ from stream_log import Action, Log, add, cdc, metadata, remove
 
 from alluvium.delta.streams.agreement import Agreement
 from alluvium.delta.streams.offset import CHANGED, PASSED, Offset
+from alluvium.delta.streams.options import StreamOptions
+from alluvium.delta.streams.stream import Stream
 from alluvium.delta.streams.tracking import Tracker
 from alluvium.delta.streams.tracking_log import load_tracking_log
 from alluvium.delta.view.snapshot import load_snapshot
@@ -155,3 +157,12 @@ def test_a_log_that_is_another_query_s(place: str, code: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         tracker.start(lambda: place)
     assert (caught.value.code, caught.value.path) == (code, "/c" if "outside" in code else one.kept.url)
+
+
+def test_the_same_range_in_other_columns_is_another_batch() -> None:
+    one = begun()
+    tracker, snapshot = one.tracker(), load_snapshot(one.log.store)
+    span = Offset("t", 0), Offset("t", 1)
+    (shown,) = Stream(snapshot, StreamOptions(), tracker).batch(*span)
+    (plain,) = Stream(snapshot, StreamOptions()).batch(*span)
+    assert tracker.shown.metadata.schema_string in shown.identity and shown.identity != plain.identity

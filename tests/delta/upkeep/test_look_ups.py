@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,50 @@ def test_samples_are_thinned_evenly():
     keys = sampled("n", ("n",), [None, *range(5000), float("nan")]).keys
     assert (len(keys), keys[:2], keys[-1]) == (1000, (0, 5), 4995)
     assert sampled("s", ("s",), [b"a\xc3\xa9", "b"]).keys == ("aé", "b")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_files_are_counted_as_by_a_loop(tmp_path, seed):
+    """Of each value those between whose bounds it lies, and those that tell nothing; not those of nulls alone."""
+    lot = random.Random(seed)
+    lines, opened_by = [], []
+    for number in range(lot.choice([1, 5, 12])):
+        kind = lot.choice(["bounds", "bounds", "untold", "half", "nulls"])
+        low, high = sorted(lot.choices(range(10), k=2))
+        stats = {"numRecords": 5}
+        if kind == "bounds":
+            stats |= {"minValues": {"n": low}, "maxValues": {"n": high}, "nullCount": {"n": lot.randrange(5)}}
+        elif kind == "half":
+            stats |= {"minValues": {"n": low}, "nullCount": {"n": 1}}
+        elif kind == "nulls":
+            stats |= {"nullCount": {"n": 5}}
+        told = None if kind == "untold" and lot.random() < 0.5 else json.dumps(stats)
+        add = {"path": f"f{number}", "partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange": True}
+        lines.append(json.dumps({"add": add | ({} if told is None else {"stats": told})}))
+        opened_by.append(
+            {"bounds": lambda key, a=low, b=high: a <= key <= b, "nulls": lambda key: False}.get(kind, lambda key: True)
+        )
+    url = make_table(tmp_path / "t", SCHEMA)
+    (tmp_path / "t" / "_delta_log" / f"{1:020}.json").write_text("\n".join(lines))
+    snapshot = load_snapshot(open_store(url))
+    keys = lot.choices(range(-1, 11), k=7)
+    average = sum(sum(opens(key) for opens in opened_by) for key in keys) / len(keys)
+    assert look_ups(snapshot, snapshot, [sampled("n", ("n",), keys)]) == (
+        LookUps("n", round(average, 2), round(average, 2)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "taken"),
+    [(0, 0), (1, 1), (999, 999), (1000, 1000), (1001, 1001), (1999, 1999), (2000, 1000), (2001, 1001), (3500, 1167)],
+)
+def test_how_many_values_are_looked_up(count, taken):
+    assert len(sampled("n", ("n",), range(count)).keys) == taken
+
+
+def test_a_column_without_samples_or_of_one_version_alone_is_left_out(tmp_path):
+    told, other = snapshot_of(tmp_path / "1", (0, 9)), snapshot_of(tmp_path / "2", ("a", "b"), column="s")
+    assert look_ups(told, told, [sampled("n", ("n",), []), sampled("s", ("s",), ["x"])]) == (LookUps("s", 1.0, 1.0),)
+    assert [
+        one.column for one in look_ups(told, other, [sampled("n", ("n",), [1]), sampled("gone", ("gone",), [1])])
+    ] == ["n"]

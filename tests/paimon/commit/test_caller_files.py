@@ -183,6 +183,33 @@ def test_a_commit_in_the_making_begins_behind_what_nobody_can_look_at(
     assert begin(draft(6), state(store, base)).mark != first.mark
 
 
+@pytest.mark.parametrize(
+    ("numbers", "own", "known", "earlier"),
+    [
+        # A snapshot tells what became of the one before it, or a later one of the caller.
+        ((1, 3, 4), (2, 4), job(begun=4, after=1, mark="m"), job(done=4, snapshot=2, manifests="delta-2")),
+        ((1, 3, 4), (2, 6), job(begun=4, after=1, mark="m"), job(done=6, snapshot=2, manifests="delta-2")),
+        # One of before is not of it.
+        ((1, 3, 4), (2, 3), job(begun=4, after=1, mark="m"), job()),
+        ((3, 4), None, job(begun=4, after=3, mark="m"), job()),
+        ((3, 4), None, job(done=2, snapshot=1, begun=4, after=3, mark="m"), job(done=2, snapshot=1)),
+        # Some have expired, and nobody has noted what they told.
+        ((3, 4), None, job(begun=4, after=1, mark="m"), job(doubted=4)),
+        ((3, 4), None, job(begun=4, after=1, mark="m", doubted=9), job(doubted=9)),
+        ((3, 4), None, job(begun=4, after=1, mark="m", doubted=2), job(doubted=4)),
+    ],
+)
+def test_what_became_of_one_is_known_before_the_next_is_in_the_making(
+    numbers: tuple[int, ...], own: tuple[int, int] | None, known: Caller, earlier: Caller
+) -> None:
+    store = table(*numbers) if own is None else table(*numbers, s=own)
+    note(store, known)
+    begun = begin(draft(7), state(store, 4))
+    assert begun.earlier == earlier
+    expected = msgspec.structs.replace(earlier, begun=7, after=4, mark=begun.mark)
+    assert read_caller(store, "main", "job") == expected
+
+
 @pytest.mark.parametrize("is_own", [True, False])
 def test_who_gave_up_leaves_what_was_known_before(is_own: bool) -> None:
     store = table(1)

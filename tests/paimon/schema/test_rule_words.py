@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -226,3 +227,16 @@ def test_the_highest_number_is_the_files_word(said: int | None, highest: int) ->
     schema = TableSchema.parse(json.dumps({**document, "highestFieldId": said}).encode())
     assert schema.highest_field_id == highest
     assert schema.apply([SchemaChange.add_column("c", "INT")]).fields[-1].id == max(highest, 5) + 1
+
+
+def test_a_file_says_nothing_of_a_comment_that_is_not_there() -> None:
+    """Byte by byte as Java writes it: so far apart, and in this order."""
+    schema = TableSchema(4, columns(a="INT"), 0, (), (), {"é": 'a"b'}, None, 5)
+    assert schema.format().decode() == (
+        '{\n  "version" : 3,\n  "id" : 4,\n  "fields" : [ {\n    "id" : 0,\n    "name" : "a",\n    "type" : "INT"\n  } ],\n'
+        '  "highestFieldId" : 0,\n  "partitionKeys" : [ ],\n  "primaryKeys" : [ ],\n'
+        '  "options" : {\n    "é" : "a\\"b"\n  },\n  "timeMillis" : 5\n}'
+    )
+    for comment in ("", "x"):
+        said = json.loads(replace(schema, comment=comment).format())
+        assert list(said)[-2:] == ["comment", "timeMillis"] and said["comment"] == comment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -203,3 +204,43 @@ def test_a_table_gets_no_buckets_while_rows_wait_for_them(tmp_path: Path) -> Non
     table.alter([SchemaChange.set_option("target-file-size", "1 mb")])
     append(open_target(store), [], replace=Replace())
     assert table.alter(buckets).options["bucket"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "total"),
+    [
+        (0, {"postpone.target-row-num-per-bucket": "2"}, 1), (1, {"postpone.target-row-num-per-bucket": "2"}, 1),
+        (2, {"postpone.target-row-num-per-bucket": "2"}, 1), (3, {"postpone.target-row-num-per-bucket": "2"}, 2),
+        (4, {"postpone.target-row-num-per-bucket": "1"}, 4), (9, {"postpone.default-bucket-num": "3"}, 3),
+        (9, {}, 1),
+        # The table has buckets by now, and went back to a state of before.
+        (9, {"bucket": "5", "postpone.default-bucket-num": "3"}, 5),
+    ],
+)  # fmt: skip
+def test_a_partition_gets_a_bucket_for_so_many_rows(
+    tmp_path: Path, rows: int, options: dict[str, str], total: int
+) -> None:
+    snapshot = load_snapshot(make(tmp_path))
+    schema = replace(snapshot.schema, options={**snapshot.schema.options, **options})
+    waiting = entries({"partition": b"a", "row_count": rows}, {"partition": b"a", "row_count": 0})
+    assert totals_of(replace(snapshot, schema=schema), waiting, entries()).to_pylist() == [total, total]
+
+
+def test_files_of_rows_that_came_into_buckets(tmp_path: Path) -> None:
+    """They are called as data, or as what tells of changes, and say how many buckets their partition has."""
+    store = make(tmp_path, **{"data-file.prefix": "rows-", "changelog-file.prefix": "log-"})
+    append(open_target(store), [*some(1), *some(2, p="b")])
+    found = replace(moving(store), totals=pa.array([7, 8], pa.int32()))
+    plan = found.plan_write()
+    assert (found.bucketing.count, [c.name for c in found.bucketing.columns]) == (1, ["k"])
+    assert (plan.checks, plan.derived) == ((), ()) and plan.keyed is not None
+    assert plan.keyed.kind_column is None and not plan.keyed.merge.has_retracts
+    stored = [{"_KEY_k": 1, "_SEQUENCE_NUMBER": 0, "_VALUE_KIND": 0, "k": 1, "s": "", "p": p} for p in "ba"]
+    schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in (*plan.keyed.stored.fields, *plan.schema.fields)])
+    places = {(row["p"], 3): pa.Table.from_pylist([row], schema) for row in stored}
+    new = write_files(store, plan, places)
+    for made, prefix in ((found.added(new.table, new.footers), "rows-"), (found.told(new.table, new.footers), "log-")):
+        assert made["total_buckets"].to_pylist() == [8, 7] and made["bucket"].to_pylist() == [3, 3]
+        assert all(
+            re.fullmatch(rf"{prefix}[0-9a-f-]{{36}}-\d\.parquet", name) for name in made["file_name"].to_pylist()
+        )

@@ -152,6 +152,10 @@ def test_bounds_of_instants(tmp_path: Path) -> None:
     ]  # fmt: skip
     found = instant_bounds(snapshot, entries, partitions, output)
     assert found.to_pylist() == [{"old": {"low": each, "high": each}} for each in when]
+    append(open_target(snapshot.store), [{"z": when[1]}, {"z": when[0]}, {"z": None}])
+    wide = load_snapshot(snapshot.store)
+    bounds = instant_bounds(wide, wide.entries, partitions_of(wide.entries, wide.schema), output[:1])
+    assert bounds.to_pylist()[2:] == [{"old": {"low": when[0], "high": when[1]}}]
     none = instant_bounds(snapshot, entries, partitions, output[1:])
     assert (none.type, len(none), none.null_count) == (pa.struct([]), 2, 2)
     # A row that cannot be read is one that tells nothing.

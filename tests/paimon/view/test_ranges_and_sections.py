@@ -179,6 +179,8 @@ def test_what_was_compacted_is_older() -> None:
     sections = Sections.of(np.zeros(5, np.int64), levels=pa.chunked_array([pa.array([0, 5, 3, 0, 5], pa.int32())]))
     assert sections.numbers["place"].to_pylist() == [3, 0, 2, 4, 1]
     assert Sections.of(np.zeros(3, np.int64)).numbers["place"].to_pylist() == [0, 1, 2]
+    plain = Sections.of(np.zeros(1, np.int64))
+    assert (plain.has_retracts, plain.has_ties) == (False, False)
     flagged = Sections.of(np.array([0, -1]), has_retracts=True, has_ties=True)
     assert (flagged.has_retracts, flagged.has_ties, flagged.merges.tolist()) == (True, True, [True, False])
     for path in (("_SECTION",), ("k",), ("_SECTION", "x")):

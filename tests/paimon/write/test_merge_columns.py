@@ -197,6 +197,13 @@ def test_what_is_inside_becomes_wide_enough() -> None:
     assert after.highest_field_id == before.highest_field_id
 
 
+def test_what_is_inside_and_wide_enough_stays() -> None:
+    before = nested(a={"type": "ARRAY", "element": "BIGINT"}, m={"type": "MAP", "key": "BIGINT", "value": "DOUBLE"})
+    brought = rows(("a", t.Array(t.SHORT, True)), ("m", t.Map(t.INTEGER, t.FLOAT, True)))
+    assert merge_columns(before, brought) is before
+    assert merge_columns(before, rows(("m", t.Map(t.LONG, t.DOUBLE, True)))) is before
+
+
 def replace_type(schema: TableSchema, column: str, text: str) -> str:
     """The text of a row's type whose list is another one."""
     found = schema.find(column)

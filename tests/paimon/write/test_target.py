@@ -275,3 +275,27 @@ def test_keys_of_any_partition_tell_how_many_rows_were_taken_back() -> None:
     assert done.metrics[RETRACTS] == "0"
     taken = append(replace(open_target(store), kind=3), [{"k": 1, "p": "a"}])
     assert taken.metrics[RETRACTS] == "1"
+
+
+@pytest.mark.parametrize("reads", [False, True])
+@pytest.mark.parametrize("rule", ["concurrent-append", "concurrent-delete-delete", "history-lost"])
+def test_rows_that_a_caller_brings_may_be_written_anew_where_keys_have_moved(rule: str, reads: bool) -> None:
+    """Only where its keys are has changed: nobody has to read anything again, but for who has read."""
+    schema = pa.schema([("k", pa.int32()), ("p", pa.string())])
+    table = PaimonTable.create(url := f"memory://{uuid.uuid4().hex}/t", schema, ["p"], ["k"])
+    store = open_store(url)
+    for k in (1, 2):
+        append(open_target(store), [{"k": k, "p": "a"}])
+    late = open_target(store)
+    changes = stage(late, [{"k": 9, "p": "c"}])
+    if rule == "concurrent-append":
+        append(open_target(store), [{"k": 3, "p": "b"}])
+    elif rule == "concurrent-delete-delete":
+        append(open_target(store), [], Replace())
+    else:
+        table.rollback_to(1)
+    assert isinstance(changes, Append)
+    with pytest.raises(CommitConflict) as caught:
+        late.commit(replace(changes, read=ReadScope.table()) if reads else changes)
+    assert caught.value.code == (rule if reads else "concurrent-index")
+    assert [one.rule for one in caught.value.conflicts][:1] == [rule]

@@ -95,6 +95,24 @@ def test_names_alike_in_two_namespaces_are_two_types() -> None:
     assert {name: column.to_pylist() for name, column in columns.items()} == {k: [v] for k, v in row.items()}
 
 
+@pytest.mark.parametrize(
+    ("called", "wanted"), [("point", {"y": 7}), ("a.b.point", {"y": 7}), ("a.point", {"x": 7}), ("b.point", {"z": 7})]
+)
+def test_a_name_is_of_the_namespace_around_it_with_all_its_parts(called: str, wanted: dict[str, int]) -> None:
+    """ "A name not containing dots: the namespace is taken from the most tightly enclosing named schema." """
+    kinds = [
+        {"type": "record", "name": "point", "namespace": namespace, "fields": [{"name": name, "type": "int"}]}
+        for namespace, name in (("a", "x"), ("a.b", "y"), ("b", "z"))
+    ]
+    outer = {"type": "record", "name": "a.b.outer", "fields": [{"name": "p", "type": called}]}
+    fields = [{"name": f"f{n}", "type": kind} for n, kind in enumerate([*kinds, outer])]
+    schema = {"type": "record", "name": "row", "fields": fields}
+    row = {"f0": {"x": 1}, "f1": {"y": 2}, "f2": {"z": 3}, "f3": {"p": wanted}}
+    file = open_avro("f.avro", pa.BufferReader(format_avro(schema, [row])))
+    ((_, columns),) = file.batches(file.names(list(row)), 9)
+    assert {name: column.to_pylist() for name, column in columns.items()} == {name: [v] for name, v in row.items()}
+
+
 @pytest.mark.parametrize("schema", ["string", {"type": "array", "items": "int"}])
 def test_values_that_are_no_rows(schema: Any) -> None:
     with pytest.raises(CorruptTable) as raised:

@@ -28,7 +28,7 @@ from alluvium.plan.scan import (
     SortColumn,
 )
 from alluvium.portable.merging import merged as module
-from alluvium.portable.reader import read_batches
+from alluvium.portable.reader import read_batches, read_mixed
 from alluvium.schema import types as t
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.types import Field, Struct
@@ -125,6 +125,8 @@ def test_groups_merge_by_themselves_whatever_is_gathered(
     batches = table.read(*parts, columns=["v", "k"], batch_size=2)
     assert [b.schema.names for b in batches] == [["v", "k"]] * len(batches) and all(b.num_rows <= 2 for b in batches)
     assert [row for b in batches for row in b.to_pylist()] == [{"v": r["v"], "k": r["k"]} for r in wanted]
+    # Rows are rows without a column, too.
+    assert sum(b.num_rows for b in table.read(*parts, columns=[])) == len(wanted)
 
 
 def test_as_many_rows_as_are_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,3 +229,18 @@ def test_columns_that_are_none() -> None:
     with pytest.raises(UnsupportedFeature) as unread:
         table.rows(part, replace(part, file_format="csv"))
     assert (unread.value.code, unread.value.url) == ("unsupported-scan", table.root) and "csv" in str(unread.value)
+
+
+def test_engines_that_read_files_themselves_get_rows_of_all_others() -> None:
+    """Files in memory are nobody's to open, and rows that merge are no file's; those that do not merge come first."""
+    table = Table()
+    rows = [{"k": k, "n": 1, "v": k, "s": "x"} for k in range(5)]
+    part = table.part([(0, rows), (0, [{**row, "n": 2, "v": row["k"] + 10} for row in rows[:2]])])
+    plan = ScanPlan(table.root, (part, replace(table.part([(0, rows)]), merge=None)), SCHEMA)
+    where = parse_predicate("v > 2", SCHEMA)
+    found = list(read_mixed(plan, table.store, open_store, ["v", "_file"], where, "UTC", 2))
+    assert all(isinstance(batch, pa.RecordBatch) and batch.num_rows <= 2 for batch in found)
+    shown = [(row["v"], row["_file"][-2:]) for batch in found for row in batch.to_pylist()]  # type: ignore[union-attr]
+    assert shown == [(3, "f2"), (4, "f2"), (10, "f1"), (11, "f1"), (3, "f0"), (4, "f0")]
+    with pytest.raises(InvalidRequest):
+        read_mixed(plan, table.store, open_store, ["gone"], None, "UTC", 2)

@@ -223,6 +223,8 @@ def test_links_to_directories_are_neither_followed_nor_listed(tmp_path: Path) ->
     store = LocalStore(str(root))
     found = pa.Table.from_batches(store.list_columns("", lambda name: False))
     assert sorted(found["path"].to_pylist()) == ["alias", "file"]
+    # As large as what it leads to: a link itself has the length of a path.
+    assert found["size"].to_pylist() == [1, 1] and not any(found["is_directory"].to_pylist())
     # A link is as young as the younger of itself and what it leads to.
     times = dict(zip(found["path"].to_pylist(), found["modified_ms"].to_pylist(), strict=True))
     assert times["alias"] > 1_000_000

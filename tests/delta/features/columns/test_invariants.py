@@ -164,3 +164,10 @@ def test_a_condition_of_a_column_within_a_column_that_is_damaged() -> None:
         ) and words in caught.value.message
     # Nothing is said: nothing is asked.
     assert invariants(Struct((Field("x", LONG, True, {"delta.invariants": None}),))) == ()
+
+
+def test_what_is_required_within_a_member_is_its_own() -> None:
+    deep = Struct((Field("l", Array(Struct((Field("i", LONG, False),)))),))
+    (check,) = invariants(Struct((Field("s", deep),)))
+    assert (check.name, check.columns, check.code) == ("NOT NULL s.l (inside)", ("s.l",), "not-null-violated")
+    assert check.sql == "(`s`.`l` is null or forall(`s`.`l`, e0 -> (e0 is null or (e0.`i` is not null))))"

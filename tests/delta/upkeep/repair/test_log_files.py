@@ -193,3 +193,16 @@ def test_a_table_that_we_may_not_write_keeps_its_checkpoints(store: Store, tmp_p
     with pytest.raises(UnsupportedFeature):
         mend_log(store, dry_run=False)
     assert (tmp_path / checkpoint_paths(2)[0]).read_bytes() == b"PAR1 no PAR1"
+
+
+def test_parts_go_whatever_lies_beside_them(store: Store, tmp_path: Path) -> None:
+    """Names of a version's compactions come before those of its checkpoints, those of commits behind."""
+    compact_log(store, 2, 3)
+    (tmp_path / checkpoint_paths(2)[0]).unlink()
+    damaged = [tmp_path / path for path in checkpoint_paths(2, 3)[:2]]
+    for path in damaged:
+        path.write_bytes(b"a part")
+    age(tmp_path)
+    assert mend_log(store, dry_run=False).left == ()
+    assert not any(path.exists() for path in damaged) and (tmp_path / checkpoint_paths(2)[0]).exists()
+    assert (tmp_path / compacted_path(2, 3)).exists() and mend_log(store, dry_run=False) == Mended()

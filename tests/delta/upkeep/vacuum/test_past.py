@@ -1,24 +1,34 @@
 from __future__ import annotations
 
+import json
 import time
+import uuid
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from delta_values import LEGACY, make_metadata
 from plain_writer import commit_rows, open_target
 from vacuumed_tables import age, newest, overwritten, with_properties
 
 from alluvium.delta.features.log.in_commit_timestamp import enablement
+from alluvium.delta.log.names import commit_path
+from alluvium.delta.log.segment import list_log
 from alluvium.delta.log.timeline import read_commit_infos
+from alluvium.delta.terms.spec import format_actions
 from alluvium.delta.upkeep.vacuum.past import (
     LAST_VACUUM_PATH,
+    Retention,
     from_inventory,
+    list_past,
     read_last_vacuum,
+    read_needed,
     read_retention,
     write_last_vacuum,
 )
 from alluvium.errors import InvalidRequest
 from alluvium.storage.open import open_store
+from alluvium.storage.stores.memory import MemoryStore
 
 
 def nothing(name: str) -> bool:
@@ -123,3 +133,67 @@ def test_a_version_that_was_opened_counts_as_the_newest(tmp_path: Path) -> None:
     age(tmp_path, 30)
     found = read_retention(opened, int(time.time() * 1000))
     assert (found.last_past, found.listing.latest) == (opened.version, opened.version + 1)
+
+
+def past_table() -> MemoryStore:
+    """Version 0 adds files; each later one removes one, at times around 1000, and records a change."""
+    store = MemoryStore(uuid.uuid4().hex, "t")
+    names = [f"f%20{n}" for n in range(6)]
+    add = {"partitionValues": {}, "size": 5, "modificationTime": 7, "dataChange": True}
+    head = format_actions([LEGACY, make_metadata()])
+    store.put(
+        commit_path(0), head + "".join(json.dumps({"add": {**add, "path": name}}) + "\n" for name in names).encode()
+    )
+    for version, at in enumerate([999, 1000, 1001, None], 1):
+        gone = {
+            "path": names[version],
+            "dataChange": True,
+            **({} if at is None else {"deletionTimestamp": at}),
+            "size": 5,
+        }
+        cdc = {"path": f"_change_data/c{version}", "partitionValues": {}, "size": 3, "dataChange": False}
+        store.put(
+            commit_path(version), "".join(json.dumps(line) + "\n" for line in ({"remove": gone}, {"cdc": cdc})).encode()
+        )
+    return store
+
+
+@pytest.mark.parametrize("last_past", [4, 3, 1, -1])
+def test_files_of_the_newest_version_and_of_what_is_younger_stay(last_past: int) -> None:
+    """By the tombstones' own times, and by the commits that are within the retention, whatever those say."""
+    store = past_table()
+    found = read_needed(newest(store), Retention(1000, list_log(store), last_past))
+    stay = {"f 0", "f 5", "f 2", "f 3"} | {f"f {version}" for version in range(last_past + 1, 5)}
+    stay |= {f"_change_data/c{version}" for version in range(max(last_past + 1, 1), 5)}
+    if last_past < 0:
+        stay |= {f"f {n}" for n in range(6)}
+    names = {path for path in found.paths.to_pylist() if "%" not in path}
+    assert names == stay
+    # A writer that does not escape means the path as it stands there.
+    assert {path.replace("%20", " ") for path in found.paths.to_pylist() if "%" in path} == {
+        n for n in stay if n.startswith("f ")
+    }
+
+
+def test_what_commits_removed_and_recorded_before() -> None:
+    """Since the last time, as if it had been listed."""
+    store = past_table()
+    snapshot = newest(store)
+
+    def past(last_past: int) -> list[str]:
+        return sorted(list_past(snapshot, Retention(1000, list_log(store), last_past))["path"].to_pylist())
+
+    def told(*versions: int) -> list[str]:
+        return sorted([*(f"f {v}" for v in versions), *(f"_change_data/c{v}" for v in versions)])
+
+    assert past(-1) == past(0) == [] and past(2) == told(1, 2) and past(4) == told(1, 2, 3, 4)
+    write_last_vacuum(store, 2)
+    assert past(4) == told(3, 4) and past(2) == [] and past(3) == told(3)
+    for version in (0, 1):
+        store.delete(commit_path(version))
+    assert past(4) == told(3, 4)
+    # As in delta-spark, the commit of the last time must be there, too.
+    store.delete(commit_path(2))
+    with pytest.raises(InvalidRequest) as caught:
+        past(4)
+    assert caught.value.code == "cannot-vacuum-lite"

@@ -240,3 +240,21 @@ def test_what_consumers_and_schemas_say(tmp_path: Path) -> None:
     assert read_system_table(replace(snapshot, asked={"é": "x"}), "options").to_pylist() == [
         {"key": "bucket", "value": "2"}
     ]
+
+
+#: Of each table the columns that may be null; Java's `RowType`s say so.
+NULLABLE = {
+    "snapshots": "changelog_manifest_list total_record_count delta_record_count changelog_record_count watermark next_row_id",
+    "schemas": "comment", "options": "", "tags": "record_count create_time time_retained", "branches": "create_time",
+    "consumers": "", "statistics": "mergedRecordCount mergedRecordSize colstat",
+    "aggregation_fields": "function function_options comment",
+    "manifests": "min_partition_stats max_partition_stats min_row_id max_row_id", "table_indexes": "partition dv_ranges",
+    "partitions": "partition last_update_time created_at created_by updated_by options",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NULLABLE)
+def test_columns_that_may_be_null(tmp_path: Path, name: str) -> None:
+    write_readings(tmp_path / "t")
+    schema = read_system_table(state(tmp_path / "t"), name).schema
+    assert [f.name for f in schema if f.nullable] == NULLABLE[name].split()
