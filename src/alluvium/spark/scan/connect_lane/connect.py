@@ -108,7 +108,7 @@ def unreachable(spark: SparkSession, plan: ScanPlan) -> str | None:
     if (table := _place(plan.root, first[0])) in reached:
         return None
     try:
-        spark.read.schema("probe int").parquet(*first).inputFiles()
+        _ask_files(spark.read.schema("probe int").parquet(*first))
         reached.add(table)
     except (PySparkException, NotFound) as error:
         # The same error, once a table of the same root was read (`connect_failures.watch`).
@@ -118,6 +118,14 @@ def unreachable(spark: SparkSession, plan: ScanPlan) -> str | None:
         if here.scheme in ("", "file") and os.path.exists(here.path):
             return f"{here.path} is on this machine's disk, and the server does not find it"
     return None
+
+
+def _ask_files(frame: DataFrame) -> None:
+    """PySpark keeps every frame that is asked for its files, and the frame's session, until the process ends
+    (`functools.cache`): the function below that is asked.
+    """
+    ask = type(frame).inputFiles
+    getattr(ask, "__wrapped__", ask)(frame)
 
 
 def _place(root: str, path: str) -> str:
