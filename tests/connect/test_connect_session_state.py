@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.spark.scan.connect_lane.connect import ask_files
 from alluvium.spark.sessions.clone import runs_in_copy, with_settings
 
 pytestmark = [pytest.mark.connect, pytest.mark.slow]
@@ -130,3 +131,13 @@ def test_a_copy_of_a_session_leaves_nothing_behind(connect):
     del rows
     gc.collect()
     assert client() is None
+
+
+def test_a_frame_that_was_asked_for_its_files_is_not_kept(connect, url: str) -> None:
+    alluvium.write(connect.range(1), url)
+    frame = connect.read.schema("id long").parquet(url)
+    ask_files(frame)
+    known = weakref.ref(frame)
+    del frame
+    gc.collect()
+    assert known() is None

@@ -108,7 +108,7 @@ def unreachable(spark: SparkSession, plan: ScanPlan) -> str | None:
     if (table := _place(plan.root, first[0])) in reached:
         return None
     try:
-        _ask_files(spark.read.schema("probe int").parquet(*first))
+        ask_files(spark.read.schema("probe int").parquet(*first))
         reached.add(table)
     except (PySparkException, NotFound) as error:
         # The same error, once a table of the same root was read (`connect_failures.watch`).
@@ -120,7 +120,7 @@ def unreachable(spark: SparkSession, plan: ScanPlan) -> str | None:
     return None
 
 
-def _ask_files(frame: DataFrame) -> None:
+def ask_files(frame: DataFrame) -> None:
     """PySpark keeps every frame that is asked for its files, and the frame's session, until the process ends
     (`functools.cache`): the function below that is asked.
     """
