@@ -192,6 +192,8 @@ def test_an_overwrite_of_rows_counts_what_stays(url: str, mode: str, brings: boo
     assert int(done.metrics["numRemovedFiles"]) == len(before.keys() - after.keys()) == (1 if masks else 2)
     assert int(done.metrics["numFiles"]) == len(came) + masks
     assert int(done.metrics["numOutputBytes"]) == sum(after[f] for f in came)
+    changes = [info.path for info in open_store(url).list_tree("_change_data")]
+    assert int(done.metrics["numAddedChangeFiles"]) == len(changes) and bool(changes) == (mode == "feed")
     counted = {name: done.metrics.get(name) for name in ("numCopiedRows", "numDeletedRows", "numOutputRows")}
     assert counted == (
         {"numCopiedRows": "3", "numDeletedRows": "4", "numOutputRows": "5"} if brings else dict.fromkeys(counted)

@@ -20,7 +20,7 @@ from alluvium.spark.jvm.gateway import Java, JavaObject
 
 #: "General error": of what has no state of its own. Without any, Spark's search for a handler fails.
 _GENERAL = "HY000"
-#: Parameters of the constructor that takes a text and, before Spark 4.1, no state.
+#: Parameters of the constructor that takes a text and, in Spark 4.0 and 4.1, no state.
 _WITHOUT_STATE = 5
 
 
@@ -96,7 +96,10 @@ def _know_state(java: Java, condition: str, state: str) -> None:
     reader = spark.SparkThrowableHelper.errorReader()
     if reader.errorInfoMap().contains(name) and reader.getSqlState(name) is not None:
         return
-    information = spark.ErrorInfo(java.no_items, java.none, java.option.apply(state))
+    (constructor,) = java.jvm.java.lang.Class.forName("org.apache.spark.ErrorInfo").getConstructors()
+    # Since 4.1 there is a fourth: what of Spark's own behaviour has changed.
+    given = [java.no_items, java.none, java.option.apply(state), java.none]
+    information = spark.ErrorInfo(*given[: constructor.getParameterCount()])
     known = reader.getClass().getDeclaredField("errorInfoMap")
     known.setAccessible(True)
     known.set(reader, reader.errorInfoMap().updated(name, information))
