@@ -235,3 +235,19 @@ def test_all_rows_of_files_whose_counts_nobody_knows(tmp_path: Path, mode: str) 
     wanted = {"numDeletedRows": sum(map(len, FILES)), "numRemovedFiles": len(FILES), "numCopiedRows": 0}
     assert as_numbers(done.metrics, wanted) == wanted
     assert alluvium.open(url).to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize("on", ["t.id = s.id", "t.id = s.id + 0 and t.p = 'near'"])
+def test_a_merge_reads_only_files_that_the_source_can_meet(url: str, on: str) -> None:
+    """By the bounds of the source's keys, and by what the condition says of the table alone."""
+    made(url)
+    far = next(path for path in sizes(url) if "far" in path)
+    open_store(url).delete(far)
+    merge = table_of(url).merge(pa.table({"id": [1, 5]}), on)
+    merge.whenMatchedUpdate(None, {"v": "-1"}).execute()
+    found = alluvium.open(url).to_arrow(where="p = 'near'").to_pylist()
+    assert {row["id"] for row in found if row["v"] == -1} == {1, 5}
+    everywhere = table_of(url).merge(pa.table({"id": [1]}), on).whenNotMatchedBySourceDelete("t.id > 100")
+    with pytest.raises(AlluviumError) as caught:
+        everywhere.execute()
+    assert caught.value.path == far
