@@ -251,3 +251,12 @@ def test_a_merge_reads_only_files_that_the_source_can_meet(url: str, on: str) ->
     with pytest.raises(AlluviumError) as caught:
         everywhere.execute()
     assert caught.value.path == far
+
+
+@pytest.mark.parametrize("condition", ["id = 1", "id = 99"])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_append_only_table_refuses_whatever_would_be_found(url: str, condition: str, dry_run: bool) -> None:
+    made(url, **{"delta.appendOnly": "true"})
+    with pytest.raises(AlluviumError) as caught:
+        table_of(url).delete(condition, dry_run=dry_run)
+    assert caught.value.code == "append-only"

@@ -86,3 +86,7 @@ def test_folders_are_skipped_below_the_one_that_is_listed(name: str) -> None:
     assert listed("_x") == listed("_x/") == ["_x/3", "_x/a/1"]
     assert listed("") == listed("b") == ["b/5"]
     assert listed("none") == []
+
+
+def test_an_address_says_bucket_and_folder() -> None:
+    assert [MemoryStore("name", root).url for root in ("t", "/a/b/")] == ["memory://name/t", "memory://name/a/b"]

@@ -308,7 +308,11 @@ def _decode(data: bytes) -> SchemaFile:
 
 
 def _ensure_plain_maps(options: Mapping[str, str]) -> None:
-    """Paimon 2 may keep the values of a map's frequent keys in columns of their own: its files hold no map then."""
+    """Paimon 2 may keep the values of a map's frequent keys in columns of their own: its files hold no map then.
+
+    Raises:
+        UnsupportedFeature: It does (`"unsupported-type"`).
+    """
     for key, value in options.items():
         if key.startswith("fields.") and key.endswith(_MAP_LAYOUT) and value.strip().lower() != "default":
             raise UnsupportedFeature(
