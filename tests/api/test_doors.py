@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pyarrow as pa
 import pytest
+from paimon_rows import make
 
 import alluvium
 from alluvium.api import doors
 from alluvium.api.doors import DELTA, FORMATS, PAIMON, Door, Format, FrameDoor, format_at, format_named, has_table
 from alluvium.api.explanation import Explanation
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.storage.open import open_store
 
 ROOM = Path(doors.__file__).parent
@@ -59,6 +61,14 @@ def test_what_lies_at_a_place(tmp_path: Path) -> None:
     assert (format_at(store), has_table(store)) == (PAIMON, True)
     store.put_if_absent("_delta_log/00000000000000000000.json", b"{}")
     assert (format_at(store), has_table(store)) == (DELTA, True)
+
+
+def test_a_table_of_another_format_says_what_to_say_instead(tmp_path: Path) -> None:
+    make(str(tmp_path / "t"))
+    with pytest.raises(UnsupportedFeature) as caught:
+        alluvium.write(pa.table({"k": [1]}), str(tmp_path / "t"), mode="append")
+    assert "it is a Paimon table" in caught.value.message and caught.value.features == ("paimon",)
+    assert 'format="paimon"' in str(caught.value.hint) and "PaimonTable.forPath" in str(caught.value.hint)
 
 
 def test_a_name_that_is_no_format() -> None:
