@@ -1,7 +1,7 @@
 """Plays random sequences of all verbs by random engines for a while (`make torture`), and tells what was found.
 
     torture.py [--minutes 5] [--engines python,spark,delta-spark,deltalake] [--seed 1] [--length 25] [--state .torture]
-    torture.py --format paimon [--engines python,pypaimon,java] ...
+    torture.py --format paimon [--engines python,pypaimon,java] [--having merge-engine=first-row] ...
 
 Each sequence follows from its seed. `--state` keeps the next seed, the counts and every failure, shrunk, as JSON: a
 later call goes on there, and `--counts` prints them. `--defects` tells which seed catches each of some deliberate
@@ -30,6 +30,7 @@ from model.paimon.engines import is_missing, paimon_engines  # noqa: E402
 from model.paimon.sabotage import DEFECTS as PAIMON_DEFECTS  # noqa: E402
 from model.player import Counts, Failure, make_sequence, play, shrink  # noqa: E402
 from model.sabotage import DEFECTS  # noqa: E402
+from model.script import Script  # noqa: E402
 
 
 def main() -> int:
@@ -56,6 +57,9 @@ def main() -> int:
             began = time.monotonic()
             try:
                 sequence = make_sequence(state["next_seed"], list(engines), asked.length, format=asked.format)
+                if not _has(sequence, asked.having):
+                    state["next_seed"] += 1
+                    continue
                 play(sequence, engines, folder, counts, readers)
             except Failure as failure:
                 failed += 1
@@ -70,6 +74,11 @@ def main() -> int:
         shutil.rmtree(folder, ignore_errors=True)
     print(_told(state))
     return 1 if failed else 0
+
+
+def _has(sequence: Script, having: str | None) -> bool:
+    name, _, value = (having or "").partition("=")
+    return having is None or dict(sequence.properties).get(name) == value
 
 
 def _installed(names: list[str]) -> list[str]:
@@ -111,6 +120,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--engines", default="python")
     parser.add_argument("--format", choices=["delta", "paimon"], default="delta")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--having", help="only tables that are made with this property, as in name=value")
     parser.add_argument("--length", type=int, default=25)
     parser.add_argument("--failures", type=int, default=20, help="stop after so many")
     parser.add_argument("--shrink", type=int, default=60, help="sequences that are tried to shrink one that failed")

@@ -27,6 +27,9 @@ class Reader(Protocol):
     def changes(self, url: str, start: int) -> list[dict[str, Any]] | None:
         """The feed from a version on, without times; None: it has none."""
 
+    def streamed(self, url: str, start: int | None = None) -> list[dict[str, Any]] | None:
+        """What a stream tells until now: all rows, or the feed from a version on; None: it has none."""
+
     def row_ids(self, url: str, name: str) -> dict[int, tuple[int, int]] | None:
         """Row id and last change of each value of a column, newest version; None: it does not tell."""
 
@@ -62,6 +65,11 @@ def plain(value: Any) -> Any:
 def _bag(rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
     # Numbers that are equal whatever their type; texts with their quotes.
     return Counter(tuple(sorted((name, repr(plain(v))) for name, v in row.items())) for row in rows)
+
+
+def whole(row: dict[str, Any], but: str = "") -> str:
+    """A row as it can be compared, and counted; `but` a column."""
+    return repr(sorted((name, repr(plain(value))) for name, value in row.items() if name != but))
 
 
 def same_rows(what: str, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
@@ -349,6 +357,9 @@ class Observer:
         followed = [r for _, batch in alluvium.open(world.url).follow(wait_s=None) for r in batch.to_pylist()]
         same_version("rows followed from the beginning", followed, world.now)
         for name, reader in others.items():
+            streamed = reader.streamed(world.url)
+            if streamed is not None:
+                same_version(f"{name} streams all rows", streamed, world.now)
             kept = [v for v in world.versions if max(world.readable, world.logged) <= v]
             for version in {world.newest, kept[len(kept) // 2]}:
                 same_version(
@@ -375,6 +386,9 @@ class Observer:
                 found = reader.changes(world.url, start + 1)
                 if found is not None:
                     same_rows(f"{name} reads changes from {start + 1} on", found, timeless)
+                    streamed = reader.streamed(world.url, start + 1)
+                    if streamed is not None:
+                        same_rows(f"{name} streams changes from {start + 1} on", streamed, timeless)
             kinds = [(r["_change_type"], {k: v for k, v in r.items() if not k.startswith("_c")}) for r in rows]
             first = world.versions[start]
             _leads(

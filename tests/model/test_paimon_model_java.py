@@ -26,11 +26,11 @@ def engines() -> Iterator[dict[str, Engine]]:
     java.close()
 
 
-#: Of a table whose changelog is looked up, and of one whose first rows stay.
-LOOKED_UP, FIRST = 226, 356
+#: Of a table whose changelog is looked up, of one whose first rows stay, and of one that full compactions tell of.
+LOOKED_UP, FIRST, IN_FULL = 26, 356, 200
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4, LOOKED_UP, FIRST])
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, LOOKED_UP, FIRST, IN_FULL])
 def test_random_verbs_by_java_in_turns(engines: dict[str, Engine], tmp_path: Path, seed: int) -> None:
     counts = Counts()
     sequence = make_sequence(seed, list(engines), STEPS, format="paimon")
@@ -39,8 +39,9 @@ def test_random_verbs_by_java_in_turns(engines: dict[str, Engine], tmp_path: Pat
     assert any(name.startswith("java: ") for name in counts.done)
 
 
+@pytest.mark.parametrize(("seed", "words"), [(LOOKED_UP, "changes"), (IN_FULL, "a full compaction tells nothing of")])
 def test_a_changelog_that_is_read_in_part_is_caught(
-    engines: dict[str, Engine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engines: dict[str, Engine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, words: str
 ) -> None:
     real = changes._list_of
 
@@ -48,5 +49,5 @@ def test_a_changelog_that_is_read_in_part_is_caught(
         return None if mode == "changelog" and document.id > 2 else real(document, mode, kinds)
 
     monkeypatch.setattr(changes, "_list_of", fewer)
-    with pytest.raises(Failure, match="changes"):
-        play(make_sequence(LOOKED_UP, list(engines), STEPS, format="paimon"), engines, tmp_path, Counts())
+    with pytest.raises(Failure, match=words):
+        play(make_sequence(seed, list(engines), STEPS, format="paimon"), engines, tmp_path, Counts())

@@ -115,6 +115,31 @@ def test_changelogs_of_full_compactions(spark, tmp_path: Path) -> None:
     assert alluvium.open(url).system("snapshots")["changelog_record_count"].to_pylist()[-1] == 3
 
 
+def test_writers_end_with_a_full_compaction_where_one_is_due(spark, tmp_path: Path) -> None:
+    """`full-compaction.delta-commits`: each batch by itself, and each so many of a stream."""
+    url = make(tmp_path, **{"changelog-producer": "full-compaction", "full-compaction.delta-commits": "2"})
+    write(spark, url, (1, "a", 1), (2, "b", 1))
+    assert told(url) == [("+I", 1, "a", 1), ("+I", 2, "b", 1)]
+    PaimonTable.forPath(url).delete("k = 2")
+    assert (told(url)[2:], levels(url)) == ([("-D", 2, "b", 1)], [(5, 1)])
+    for number in range(4):
+        write(spark, url, (1, f"of {number}", 1), txnAppId="q", txnVersion=number)
+        assert len(levels(url)) == 2 - number % 2
+    assert told(url)[3:] == [("-U", 1, "a", 1), ("+U", 1, "of 1", 1), ("-U", 1, "of 1", 1), ("+U", 1, "of 3", 1)]
+    kinds = alluvium.open(url).system("snapshots")["commit_kind"].to_pylist()
+    assert kinds == ["APPEND", "COMPACT"] * 2 + ["APPEND", "APPEND", "COMPACT"] * 2
+    write(spark, url, (5, "later", 1), **{"write-only": "true"})
+    assert levels(url) == [(0, 1), (5, 1)]
+
+
+def test_what_replaces_rows_is_compacted_whole_without_a_word(spark, tmp_path: Path) -> None:
+    url = make(tmp_path, **{"changelog-producer": "input", "full-compaction.delta-commits": "1"})
+    write(spark, url, (1, "a", 1))
+    df = spark.createDataFrame([(3, "c", 1)], "k long, s string, n long")
+    alluvium.write(df, url, mode="overwrite", format="paimon")
+    assert (rows(url), levels(url), told(url)) == ([(3, "c", 1)], [(5, 1)], [("+I", 1, "a", 1)])
+
+
 @pytest.mark.parametrize("vectors", ["false", "true"])
 def test_changelogs_of_lookups(spark, tmp_path: Path, vectors: str) -> None:
     options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}

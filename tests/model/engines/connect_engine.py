@@ -29,12 +29,12 @@ def connect_session() -> SparkSession:
 
 
 class ConnectEngine(SparkEngine):
-    """What the library does over Connect: rows written and changed, and read."""
+    """What the library does over Connect: rows written and changed, and read; by DataFrames, or by statements."""
 
-    def __init__(self) -> None:
-        session = connect_session()
+    def __init__(self, session: SparkSession, by_sql: bool) -> None:
         session.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
-        super().__init__("connect", session, alluvium)
+        alluvium.enable(session)
+        super().__init__("connect", session, alluvium, by_sql)
 
     def rows(self, url: str, version: int) -> list[dict[str, Any]]:
         return [told(row) for row in alluvium.read(self._spark, url, version=version).collect()]

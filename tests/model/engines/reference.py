@@ -82,6 +82,10 @@ class ReferenceEngine:
         found: list[dict[str, Any]] | None = self._read(url, changes=start)
         return found
 
+    def streamed(self, url: str, start: int | None = None) -> list[dict[str, Any]] | None:
+        found: list[dict[str, Any]] | None = self._read(url, streamed=start)
+        return found
+
     def row_ids(self, url: str, name: str) -> dict[int, tuple[int, int]] | None:
         found = self._read(url, row_ids=name)
         return None if found is None else {key: (row_id, version) for key, row_id, version in found}

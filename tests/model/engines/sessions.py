@@ -47,6 +47,12 @@ VERBS_OF = {
             "merge_wider",
             "restore",
             "vacuum",
+            "optimize",
+            "z_order",
+            "purge",
+            "drop_constraint",
+            "drop_feature",
+            "cluster_by",
         }
     ),
 }

@@ -6,6 +6,7 @@ The same program for all of them; it imports nothing of the project. Three ways 
 import datetime as dt
 import shutil
 import tempfile
+import uuid
 from decimal import Decimal
 from pathlib import Path
 
@@ -106,6 +107,17 @@ class SparkEngine:
             self._spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", start).load(url)
         )
         return [told(row) for row in df.drop("_commit_timestamp").collect()]
+
+    def streamed(self, url, start=None):
+        """What its streaming source tells of a table until now: all rows, or the feed from a version on."""
+        feed = {} if start is None else {"readChangeFeed": "true", "startingVersion": start}
+        name = f"model_stream_{uuid.uuid4().hex}"
+        df = self._spark.readStream.format("delta").options(**feed).load(url)
+        df.writeStream.format("memory").queryName(name).trigger(availableNow=True).start().awaitTermination()
+        try:
+            return [told(row) for row in self._spark.table(name).drop("_commit_timestamp").collect()]
+        finally:
+            self._spark.catalog.dropTempView(name)
 
     def row_ids(self, url, name):
         """No names of ours for them are asked here: what delta-spark calls them."""

@@ -2,8 +2,8 @@
 
     worker.py delta-spark|deltalake|connect|pypaimon|java      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
 
-A line of the standard input is JSON: {"do": call, "url"}, or "rows", "changes" (a version), "row_ids" (a column),
-"at" (what of a Paimon table: version, tag, where); the answer {"result"} or {"error"}.
+A line of the standard input is JSON: {"do": call, "url"}, or "rows", "changes" (a version), "streamed" (a version, or
+null), "row_ids" (a column), "at" (what of a Paimon table: version, tag, where); the answer {"result"} or {"error"}.
 """
 
 import datetime as dt
@@ -45,8 +45,10 @@ def deltalake():
 
 
 def connect():
-    engine = importlib.import_module("model.engines.connect_engine").ConnectEngine()
-    return {False: engine, True: engine}
+    """By DataFrames and by SQL, over one session."""
+    ours = importlib.import_module("model.engines.connect_engine")
+    session = ours.connect_session()
+    return {by: ours.ConnectEngine(session, by) for by in (False, True)}
 
 
 def pypaimon():
@@ -79,6 +81,8 @@ def answer(engines, request):
             return {"result": engine.row_ids(request["url"], request["row_ids"])}
         if "at" in request:
             rows = engine.rows_at(request["url"], **request["at"])
+        elif "streamed" in request:
+            rows = engine.streamed(request["url"], request["streamed"])
         elif "changes" in request:
             rows = engine.changes(request["url"], request["changes"])
         else:

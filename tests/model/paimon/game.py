@@ -67,7 +67,7 @@ def _keyed_options(chance: random.Random) -> dict[str, str]:
 
 def _looked_up(options: dict[str, str], chance: random.Random) -> dict[str, str]:
     """A table with a changelog, or whose readers see what compactions have seen."""
-    kind = chance.choice(["input", "lookup", "lookup", "first-row", "first-row", "vectors"])
+    kind = chance.choice(["input", "lookup", "lookup", "first-row", "first-row", "vectors", "full", "full"])
     if kind == "first-row":
         options = {
             key: value for key, value in options.items() if not key.startswith(("merge-", "fields.", "sequence."))
@@ -75,9 +75,13 @@ def _looked_up(options: dict[str, str], chance: random.Random) -> dict[str, str]
         options["merge-engine"] = kind
     elif kind == "vectors":
         options = {**options, "deletion-vectors.enabled": "true"}
-    if kind in ("input", "lookup") or chance.random() < 0.5:
+    if kind == "full":
+        options = {**options, "changelog-producer": "full-compaction"}
+        options |= chance.choice([{}, {}, {"full-compaction.delta-commits": "1"}])
+    elif kind in ("input", "lookup") or chance.random() < 0.5:
         options = {**options, "changelog-producer": "input" if kind == "input" else "lookup"}
-    if options.get("changelog-producer") == "lookup" and kind != "first-row" and chance.random() < 0.3:
+    is_looked_up = options.get("changelog-producer") in ("lookup", "full-compaction") and kind != "first-row"
+    if is_looked_up and chance.random() < 0.3:
         options = {**options, "changelog-producer.row-deduplicate": "true"}
     return options
 

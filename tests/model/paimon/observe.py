@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import alluvium
 from alluvium.errors import NotFound
 from alluvium.paimon import PaimonTable
-from model.observe import Reader, ensure, plain, same_rows, same_version
-from model.paimon.changelog import told
+from model.observe import Reader, ensure, same_rows, same_version, whole
+from model.paimon import changelog
 from model.paimon.verbs import PaimonBound
 from model.paimon.world import PaimonWorld, Told, engine_of, evolves, hides, is_keyed, producer_of, tracks
 from model.state import ID, Version
@@ -44,10 +44,6 @@ def snapshots_on_disk(url: str, branch: str | None = None) -> list[int]:
     """By the names of files alone: nothing of ours has a say."""
     folder = Path(url, f"branch/branch-{branch}" if branch else "", "snapshot")
     return sorted(int(f.name.removeprefix("snapshot-")) for f in folder.glob("snapshot-*"))
-
-
-def _whole(row: dict[str, Any], but: str = "") -> str:
-    return repr(sorted((name, repr(plain(value))) for name, value in row.items() if name != but))
 
 
 def _shown(version: Version) -> list[dict[str, Any]]:
@@ -114,8 +110,11 @@ class PaimonObserver:
             before = world.versions.get(world.newest)
             between = self._uncompacted(bound) if compacts_behind else before or world.now
             world.versions |= dict.fromkeys(range(world.newest + 1, newest), between)
-            if made:
-                world.told[world.newest + 1 if producer_of(world.now) == "input" else newest] = told(world.now, bound)
+            if producer_of(world.now) == "full-compaction":
+                self._chain(bound, newest)
+            elif made:
+                number = world.newest + 1 if producer_of(world.now) == "input" else newest
+                world.told[number] = changelog.told(world.now, bound)
             if hides(world.now) or producer_of(world.now) == "lookup":
                 world.unfinished |= set(range(world.newest + 1, newest))
             world.now = bound.after
@@ -137,6 +136,19 @@ class PaimonObserver:
             world.tags.pop(name, None)
             if number is not None:
                 world.tags[name] = (number, world.versions[number])
+
+    def _chain(self, bound: PaimonBound, newest: int) -> None:
+        """Takes over what full compactions told: when somebody compacts in full is not the model's to say."""
+        world = self.world
+        before = world.tops.get(world.newest if bound.again is None else bound.again[0], {})
+        left = changelog.left_of(before, bound)
+        world.tops |= dict.fromkeys(range(world.newest + 1, newest + 1), left)
+        found: list[dict[str, Any]] = []
+        if newest > world.newest:
+            found = alluvium.open(world.url).changes(world.newest, newest).to_pylist()
+        told, world.tops[newest] = changelog.chained(left, bound, found)
+        if newest > world.newest:
+            world.told[newest] = told
 
     def _wrote_to_branch(self, bound: PaimonBound) -> None:
         assert bound.on_branch is not None
@@ -162,6 +174,7 @@ class PaimonObserver:
         world.versions = {n: v for n, v in world.versions.items() if n < to} | {to: older}
         world.tags = {name: (n, v) for name, (n, v) in world.tags.items() if n <= to}
         world.told = {n: changes for n, changes in world.told.items() if n <= to}
+        world.tops = {n: told for n, told in world.tops.items() if n <= to}
         world.unfinished = {n for n in world.unfinished if n <= to}
         world.newest, world.now = to, bound.after
 
@@ -243,8 +256,8 @@ class PaimonObserver:
         is_last = engine_of(now) == "deduplicate" and "sequence.field" not in now.properties
         if is_keyed(now) and is_last and old in world.versions:
             before = world.seen_now(world.versions[old])
-            known, shown = (Counter(map(_whole, rows)) for rows in (_shown(before), _shown(now)))
-            found = Counter(_whole(row, "_row_kind") for row in self.view.changes(old, mode="diff").to_pylist())
+            known, shown = (Counter(map(whole, rows)) for rows in (_shown(before), _shown(now)))
+            found = Counter(whole(row, "_row_kind") for row in self.view.changes(old, mode="diff").to_pylist())
             # Files of both states are left out, so that a row that came again as it was may be told, too.
             ensure(not (shown - known) - found, "missing in the difference", (shown - known) - found)
             ensure(not found - shown, "too much in the difference", found - shown)
@@ -316,7 +329,7 @@ class PaimonObserver:
             found = reader.rows_at(world.url, where=[column.name, value])
             # It only leaves files out by it: what must be there is there.
             wanted = [now.shown(row) for row in now.rows.values() if row.get(column.key) == value]
-            lost = Counter(map(_whole, wanted)) - Counter(map(_whole, found))
+            lost = Counter(map(whole, wanted)) - Counter(map(whole, found))
             ensure(not lost, f"{name} reads by a condition without rows that meet it", lost)
         if world.versions:
             number = chance.choice(sorted(world.versions))

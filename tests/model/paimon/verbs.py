@@ -44,6 +44,7 @@ class PaimonBound:
         tag: The tag that is made, and of which snapshot; None of a snapshot: it is deleted.
         fresh: Keys of rows that are new: they have ids that no row has had.
         updated: Keys of rows that keep theirs, and are changed.
+        stays: Of an overwrite: whether a row's file stays; None: it is none.
         again: The snapshot whose state is the newest again by a commit, and what it shows by its own columns.
         purges: Whether nothing stays but the newest snapshot, tags included.
         copies: Whether a copy is made.
@@ -65,6 +66,7 @@ class PaimonBound:
     tag: tuple[str, int | None] | None = None
     fresh: frozenset[int] = frozenset()
     updated: frozenset[int] = frozenset()
+    stays: Callable[[Row], bool] | None = None
     again: tuple[int, Version] | None = None
     purges: bool = False
     copies: bool = False
@@ -118,7 +120,12 @@ def overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound:
     now = world.now
     rows = new_rows(chance, now, chance.sample(range(r.KEYS), chance.randint(1, 8)))
     call = {"verb": "overwrite", **r.table_of(now, list(rows.values()))}
-    return PaimonBound(call, now.with_rows(rows), kinds=frozenset({"OVERWRITE"}), fresh=frozenset(rows))
+    kinds = frozenset({"OVERWRITE"})
+    return PaimonBound(call, now.with_rows(rows), kinds=kinds, fresh=frozenset(rows), stays=_none)
+
+
+def _none(row: Row) -> bool:
+    return False
 
 
 def dynamic_overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
@@ -132,7 +139,9 @@ def dynamic_overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound 
     if {row["p"] for row in rows.values()} != parts:
         return None
     call = {"verb": "dynamic_overwrite", **r.table_of(now, list(rows.values()))}
-    return PaimonBound(call, now.with_rows(kept | rows), kinds=frozenset({"OVERWRITE"}), fresh=frozenset(rows))
+    kinds, fresh = frozenset({"OVERWRITE"}), frozenset(rows)
+    stays = lambda row: row["p"] not in parts  # noqa: E731
+    return PaimonBound(call, now.with_rows(kept | rows), kinds=kinds, fresh=fresh, stays=stays)
 
 
 def replace_where(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
@@ -150,7 +159,9 @@ def replace_where(world: PaimonWorld, chance: random.Random) -> PaimonBound | No
         **r.table_of(now, list(rows.values())),
     }
     # Where nothing goes and nothing comes there is still a snapshot.
-    return PaimonBound(call, now.with_rows(kept | rows), (0, 1), frozenset({"OVERWRITE"}), fresh=frozenset(rows))
+    kinds, fresh = frozenset({"OVERWRITE"}), frozenset(rows)
+    stays = lambda row: not holds(tree, row)  # noqa: E731
+    return PaimonBound(call, now.with_rows(kept | rows), (0, 1), kinds, fresh=fresh, stays=stays)
 
 
 def _as_paimon(now: Version, bound: Bound | None) -> PaimonBound | None:
@@ -253,7 +264,8 @@ def purge(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
     if not world.newest:
         return None
     after = world.now.with_rows({})
-    return PaimonBound({"verb": "purge"}, after, kinds=frozenset({"OVERWRITE"}), keeps=1, purges=True)
+    kinds = frozenset({"OVERWRITE"})
+    return PaimonBound({"verb": "purge"}, after, kinds=kinds, keeps=1, purges=True, stays=_none)
 
 
 def lose_file(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:

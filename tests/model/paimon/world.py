@@ -11,6 +11,9 @@ from model.values import Row, Value
 
 #: A change: its kind, and the row by its columns' keys.
 Told = tuple[str, Row]
+#: What has been told last of each key; more than one where the model cannot know.
+Tops = dict[int, tuple[Row | None, ...]]
+NOTHING: tuple[Row | None, ...] = (None,)
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class PaimonWorld:
         copy: What a copy of the table was when it was made last.
         next_key: Number of the next column or tag.
         told: What the changelog of a snapshot tells, by kind and row; of the others nothing.
+        tops: Where full compactions tell how rows changed: what they have told last, as of each snapshot.
         unfinished: Snapshots with files that a writer's compaction of its own took in behind them.
         branches: By their names.
         consumers: Name to the snapshot that it reads next.
@@ -61,6 +65,7 @@ class PaimonWorld:
     copy: Version | None = None
     next_key: int = 0
     told: dict[int, list[Told]] = field(default_factory=dict)
+    tops: dict[int, Tops] = field(default_factory=dict)
     unfinished: set[int] = field(default_factory=set)
     branches: dict[str, Branch] = field(default_factory=dict)
     consumers: dict[str, int] = field(default_factory=dict)

@@ -116,6 +116,7 @@ DEFAULTS: list[tuple[str, object, tuple[str, ...]]] = [
     ("compaction.optimization-interval", None, ()),
     ("compaction.total-size-threshold", None, ()),
     ("compaction.incremental-size-threshold", None, ()),
+    ("full-compaction.delta-commits", None, ()),
     ("compaction.force-up-level-0", False, ()),
     ("compaction.force-rewrite-all-files", False, ()),
     ("target-file-size", 134217728, ()),
@@ -294,6 +295,18 @@ def test_levels_and_sizes() -> None:
     ):  # fmt: skip
         assert compaction_options.needs_lookup(options) == wanted
         assert compaction_options.makes_changelog_of_lookups(options) == (options.get("changelog-producer") == "lookup")
+
+
+@pytest.mark.parametrize(
+    ("every", "number", "is_due"),
+    [
+        (None, None, False), (None, 0, False), ("1", None, True), ("5", None, True), ("0", None, False), ("0", 3, False),
+        ("1", 0, True), ("1", 7, True), ("3", 0, False), ("3", 1, False), ("3", 2, True), ("3", 3, False), ("3", 5, True),
+    ],
+)  # fmt: skip
+def test_when_a_writer_compacts_in_full(every: str | None, number: int | None, is_due: bool) -> None:
+    options = {} if every is None else {"full-compaction.delta-commits": every}
+    assert compaction_options.is_full_due(options, number) is is_due
 
 
 #: What files were written by: such options stay as they are once the table holds data.

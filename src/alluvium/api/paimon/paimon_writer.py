@@ -195,7 +195,8 @@ def _write(
         done = write_rows(statement.rows_at_moment(df), target, request)
         if done.attempts:
             opener = StoreOpener(store.url, storage_options)
-            compact_written(df.sparkSession, target, done, opener, replaced=replaced is not None)
+            number = None if txn is None else txn[1]
+            compact_written(df.sparkSession, target, done, opener, replaced=replaced is not None, number=number)
             maintain(store, target.table.options, branch)
         return done
 

@@ -18,6 +18,7 @@ from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.terms.compaction_options import is_full_due
 from alluvium.paimon.upkeep.keyed.plan import Asked, places_of
 from alluvium.paimon.write.postponed import is_postponed
 from alluvium.paimon.write.target import PaimonTarget
@@ -98,9 +99,16 @@ def _newest(snapshot: Snapshot) -> Snapshot:
 
 
 def compact_written(
-    spark: SparkSession, target: PaimonTarget, done: Committed, open_store: OpenStore, *, replaced: bool = False
+    spark: SparkSession,
+    target: PaimonTarget,
+    done: Committed,
+    open_store: OpenStore,
+    *,
+    replaced: bool = False,
+    number: int | None = None,
 ) -> None:
-    """Compacts the buckets that were just written to as far as their runs call for it, as Java's writers do.
+    """Compacts the buckets that were just written to as far as their runs call for it, as Java's writers do; in full
+    where that is due.
 
     The rows are the table's already: a compaction that fails, be it in Spark, leaves them to the next one. Whoever was
     told that the commit failed would repeat it.
@@ -112,6 +120,7 @@ def compact_written(
         open_store: The table's objects for Python workers.
         replaced: Whether the rows came in the place of others: overwrites tell nothing, and neither does this, so that
             those who follow the table are not told once more of rows that have only moved.
+        number: Which batch of a stream the rows are; None: of none.
     """
     branch = MAIN_BRANCH if target.snapshot is None else target.snapshot.branch
     try:
@@ -119,11 +128,12 @@ def compact_written(
             return
         newest = load_snapshot(target.store, At(), branch, time_zone=time_zone(spark))
         places = places_of(newest, done.files["path"])
-        asked, retry = Asked(is_full=False, places=places), target.retry
+        asked, retry = Asked(is_full=is_full_due(target.table.options, number), places=places), target.retry
         # What others brought since is told.
         if replaced and newest.version == done.version:
             by_full = o.CHANGELOG_PRODUCER.get(target.table.options) == "full-compaction"
-            asked, retry = replace(asked, is_full=by_full, is_told=False), replace(retry, max_repeats=0)
+            asked = replace(asked, is_full=asked.is_full or by_full, is_told=False)
+            retry = replace(retry, max_repeats=0)
         compact_rows(spark, newest, asked, open_store, retry)
     except Exception as error:  # noqa: BLE001 - whatever it is, the rows stand
         log.warning("rows were committed, and left to the next compaction, for this one failed: %s", error)

@@ -14,6 +14,8 @@ SIZE_RATIO = Option("compaction.size-ratio", 1, integer())
 INTERVAL_MS: Option[int | None] = Option("compaction.optimization-interval", None, parse_duration)
 TOTAL_SIZE: Option[int | None] = Option("compaction.total-size-threshold", None, parse_size)
 INCREMENTAL_SIZE: Option[int | None] = Option("compaction.incremental-size-threshold", None, parse_size)
+#: Whoever writes ends so many commits with a full compaction of the buckets that were written to.
+FULL_EVERY: Option[int | None] = Option("full-compaction.delta-commits", None, integer())
 FORCE_UP = Option("compaction.force-up-level-0", False, parse_boolean)
 FORCE_REWRITE = Option("compaction.force-rewrite-all-files", False, parse_boolean)
 #: "128 MB for tables with a primary key".
@@ -40,6 +42,18 @@ def target_size(options: Mapping[str, str]) -> int:
 def large_size(options: Mapping[str, str]) -> int:
     """ "compactionFileSize: (fileSize / 10) * 7": files of so many bytes move up as they are."""
     return target_size(options) // 10 * 7
+
+
+def is_full_due(options: Mapping[str, str], number: int | None) -> bool:
+    """Whether a writer's commit ends with a full compaction (`full-compaction.delta-commits`).
+
+    Args:
+        options: The table's.
+        number: Which batch of a stream the commit is, from 0 on; None: of none, where each counts for itself and is
+            due always (as Paimon's writer in Spark has it).
+    """
+    every = FULL_EVERY.get(options)
+    return every is not None and every > 0 and (number is None or (number + 1) % every == 0)
 
 
 def needs_lookup(options: Mapping[str, str]) -> bool:

@@ -68,8 +68,8 @@ _OTHERS: Mapping[str, _Parser] = {
         o.parse_size,
     ),
     **dict.fromkeys(
-        ("num-sorted-run.stop-trigger", "full-compaction.delta-commits", "sort-spill-threshold", "read.batch-size",
-         "write.batch-size", "commit.max-retries"),
+        ("num-sorted-run.stop-trigger", "sort-spill-threshold", "read.batch-size", "write.batch-size",
+         "commit.max-retries"),
         o.integer(),
     ),
     **dict.fromkeys(
