@@ -271,8 +271,8 @@ def test_what_needs_the_drivers_jvm_says_so(connect, table):
     path = table.detail().collect()[0]["location"]
     assert DeltaTable.forName(connect, f"delta.`{path}`").toDF().count() == 6
     for verb in (
-        lambda: table.optimize().executeZOrderBy("id"),
         lambda: DeltaTable.convertToDelta(connect, "parquet.`/x`"),
+        lambda: DeltaTable.convertToDelta(connect, "parquet.`/x`", "p int"),
     ):
         with pytest.raises(InvalidRequest) as refused:
             verb()

@@ -121,7 +121,6 @@ def test_upkeep(sql, tmp_path, connect):
         "create table made using delta as select 1",
         "create table {t} (x int) using delta",
         "insert into {t} partition (p = 1) select 1",
-        "optimize {t} zorder by (id)",
         "convert to delta parquet.`/nothing`",
         "create table {t} shallow clone {t}",
     ],

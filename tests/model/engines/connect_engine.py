@@ -43,8 +43,15 @@ class ConnectEngine(SparkEngine):
         df = alluvium.changes(self._spark, url, start).drop("_commit_timestamp")
         return [told(row) for row in df.collect()]
 
+    def streamed(self, url: str, start: int | None = None) -> None:
+        """Rows of a stream come to `foreachBatch` alone, which is the server's Python."""
+
     def _save(self, url: str, call: dict[str, Any], mode: str, **options: Any) -> None:
         alluvium.write(self._frame(call), url, mode=mode, **options)
 
     def _append(self, url: str, call: dict[str, Any]) -> None:
         self._save(url, call, "append")
+
+    def _sql_append(self, url: str, call: dict[str, Any]) -> None:
+        # No stream goes into a table from the server.
+        super()._sql_append(url, {**call, "streams": False})

@@ -27,7 +27,7 @@ KNOWN: dict[str, tuple[str, ...]] = {
         "DELTA_FEATURE_DROP",
     ),
     "deltalake": ("",),
-    "connect": (),
+    "connect": ("DELTA_FEATURE_DROP",),
 }
 
 

@@ -111,11 +111,14 @@ class SparkEngine:
     def streamed(self, url, start=None):
         """What its streaming source tells of a table until now: all rows, or the feed from a version on."""
         feed = {} if start is None else {"readChangeFeed": "true", "startingVersion": start}
-        name = f"model_stream_{uuid.uuid4().hex}"
         df = self._spark.readStream.format("delta").options(**feed).load(url)
+        return self._streamed(df.drop("_commit_timestamp"))
+
+    def _streamed(self, df):
+        name = f"model_stream_{uuid.uuid4().hex}"
         df.writeStream.format("memory").queryName(name).trigger(availableNow=True).start().awaitTermination()
         try:
-            return [told(row) for row in self._spark.table(name).drop("_commit_timestamp").collect()]
+            return [told(row) for row in self._spark.table(name).collect()]
         finally:
             self._spark.catalog.dropTempView(name)
 

@@ -40,6 +40,7 @@ class JavaEngine(ReferenceEngine):
     compacts_too = True
     #: Its batches do (`batchScanSkipLevel0`): they tell nothing of such tables (docs/guides/paimon.md, Changes).
     passes_over_new = True
+    streams = False
 
     def __init__(self) -> None:
         super().__init__("java", JAVA_VERBS, ())

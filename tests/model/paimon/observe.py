@@ -30,14 +30,19 @@ class Traveller(Protocol):
 
     Attributes:
         passes_over_new: Whether of a range without a changelog it leaves out files that readers of rows do not see.
+        streams: Whether it has streams to read by.
     """
 
     passes_over_new: bool
+    streams: bool
 
     def rows_at(self, url: str, **what: Any) -> list[dict[str, Any]]:
         """The newest state, that of a `version`, a `tag` or a `branch`; `where` [column, value] at least the rows that have it; what
         came `between` two snapshots, with its kind.
         """
+
+    def streamed(self, url: str) -> list[dict[str, Any]]:
+        """What a stream begins with: all rows, with their kind where the table tells changes."""
 
 
 def snapshots_on_disk(url: str, branch: str | None = None) -> list[int]:
@@ -355,6 +360,12 @@ class PaimonObserver:
             found = reader.rows_at(world.url, between=(oldest, world.newest))
             same_rows(f"{name} reads the changes from {oldest} on", found, wanted)
 
+    def _streamed_by(self, name: str, reader: Traveller) -> None:
+        if reader.streams:
+            rows = reader.streamed(self.world.url)
+            found = [{key: value for key, value in row.items() if key != "_row_kind"} for row in rows]
+            same_version(f"{name} streams all rows", found, self.world.now)
+
     def at_end(self, readers: dict[str, Reader] | None = None) -> None:
         """Every snapshot and tag, and the newest state as other engines read it."""
         world = self.world
@@ -377,5 +388,6 @@ class PaimonObserver:
         for name, reader in (readers or {}).items():
             if name in self.travellers:
                 self._read_by(name, self.travellers[name], random.Random(world.newest))
+                self._streamed_by(name, self.travellers[name])
             elif is_read:
                 same_version(f"{name} reads", reader.rows(world.url, world.newest), world.now)

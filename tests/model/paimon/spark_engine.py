@@ -19,6 +19,7 @@ class PaimonSpark(SparkEngine):
     #: A writer of buckets compacts behind its commit.
     compacts_too = True
     passes_over_new = False
+    streams = True
 
     def __init__(self, name: str, spark: SparkSession, by_sql: bool) -> None:
         super().__init__(name, spark, alluvium, by_sql, KNOWN)
@@ -45,6 +46,10 @@ class PaimonSpark(SparkEngine):
 
     def rows(self, url: str, version: int) -> Any:
         return self.rows_at(url)
+
+    def streamed(self, url: str, start: int | None = None) -> Any:
+        """What a stream of the table begins with: all rows."""
+        return self._streamed(self._spark.readStream.format("paimon").load(url))
 
     def _table(self, url: str) -> PaimonTable:
         return PaimonTable.forPath(url)

@@ -74,7 +74,7 @@ def write_bins(spark: SparkSession, target: DeltaTarget, bins: Bins, order: Orde
     """Writes the rows of each bin into a file, or as many as it has parts; nothing is left where that fails.
 
     Args:
-        spark: A classic session.
+        spark: A session.
         target: The table, at the version of the bins.
         bins: What to write.
         order: How rows stand in the files; None: as they come.
@@ -116,7 +116,8 @@ def _shuffled(spark: SparkSession, candidates: Candidates, bins: Bins, order: Or
     if order is None:
         return place_rows(rows, own, tasks)
     ranks = {f"{_RANK}{number}": rank for number, rank in enumerate(order.ranks)}
-    rows = rows.withColumns(ranks).withColumn(_PLACE, order.place)
+    # Over Spark Connect there is no such call without a column.
+    rows = (rows.withColumns(ranks) if ranks else rows).withColumn(_PLACE, order.place)
     place = sf.col(_PLACE)
     if tasks == 1 and order.bits and not order.within:
         return _in_pieces(spark, rows, order.bits, total(bins.files["size"]))

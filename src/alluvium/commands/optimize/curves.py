@@ -22,7 +22,7 @@ class Curve:
     Attributes:
         spread: What stands in rows for a rank: of the rank, its column's number, how many columns there are, and how
             many bits ranks have.
-        column: The place of rows in a classic session: of the columns of what stands for their ranks, and their bits.
+        column: The place of rows in a session: of the columns of what stands for their ranks, and their bits.
         places: The places of a sample, of its ranks.
     """
 
@@ -36,7 +36,7 @@ class Curve:
         """The columns that `column` takes.
 
         Args:
-            spark: A classic session.
+            spark: A session.
             keys: What stands for values of the columns.
             ranges: The ranges of each.
             bits: How many bits ranks have.

@@ -105,7 +105,7 @@ def optimize_table(
     """Writes files anew, rows and their identities as they were.
 
     Args:
-        spark: A session; over Spark Connect files are put together, and rows are put in no order.
+        spark: A session.
         snapshot: The newest version.
         request: What to do.
         dry_run: Only tell which files would be written anew.
@@ -122,9 +122,6 @@ def optimize_table(
         ensure_writable(snapshot.config)
         asked = (request.order_by, request.where, request.needs_statistics, request.full, request.verb)
         ordering = sorting_of(snapshot, ordering_of(snapshot, *asked), request.sort_by)
-        if ordering.columns and not request.purges:
-            # Ranks of values are expressions that only the driver's JVM can be given.
-            ensure_native(spark)
         chosen = request.chosen or _chosen(spark, snapshot, request)
         operation = _operation(request, ordering, chosen)
         run = _Run(spark, request, ordering, operation)

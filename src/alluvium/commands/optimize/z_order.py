@@ -27,7 +27,7 @@ from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.types import DataType, Field
 from alluvium.schema.walk import fields_within
 from alluvium.spark.naming.names import quote
-from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.scan.own_lane import read_own_lane
 from alluvium.spark.values.ranks import RankKey, has_ranks, rank_key
 
 #: Rows of a sample: fifty for each range, so that a range holds what it should but for a seventh.
@@ -145,7 +145,7 @@ def sample_rows(spark: SparkSession, snapshot: Snapshot, bins: Bins, asked: Sequ
     bins = sampled_bins(bins, _rows(snapshot, bins.files))
     candidates, rows = replace(candidates_of(snapshot, bins.files), numbers=bins.numbers), _rows(snapshot, bins.files)
     keys = [column.alias(f"key{n}") for n, column in enumerate(asked)]
-    found = read_native(spark, candidates).select(*keys, sf.col(quote(candidates.columns.file)).alias("bin"))
+    found = read_own_lane(spark, candidates).select(*keys, sf.col(quote(candidates.columns.file)).alias("bin"))
     return (found if rows <= _SAMPLE else found.sample(fraction=_SAMPLE / rows, seed=_SEED)).toArrow()
 
 

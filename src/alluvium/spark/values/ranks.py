@@ -1,7 +1,9 @@
-"""Ranks of values among bounds, found by binary search in the JVM, and ranks with their bits interleaved."""
+"""Ranks of values among bounds, found by binary search in the JVM, be it the driver's or a server's."""
 
 from __future__ import annotations
 
+import json
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from alluvium.schema import types as t
 from alluvium.schema.types import DataType
 from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
 from alluvium.spark.naming.names import quote
+from alluvium.spark.sessions.session import is_connect
 
 #: How bounds travel: the code of `struct`, the view of a byte buffer, the Java type.
 _BULK = {int: ("q", "asLongBuffer", "long"), float: ("d", "asDoubleBuffer", "double")}
@@ -74,13 +77,16 @@ def rank_among(
     """The rank of a value by the first bound that it is not greater than; 0 for null.
 
     Args:
-        spark: A classic session.
+        spark: A session. Over Spark Connect the search is put together of functions that can be named, and slower.
         key: The values.
         bounds: Of the key's kind, different ones in order; NaN is greater than all.
         starts: What is to stand for values up to each bound, then for those above all of them: their ranks, say.
     """
     if not bounds:
         return sf.when(key.column.isNull(), 0).otherwise(starts[-1])
+    if is_connect(spark):
+        place = _count_less(key, bounds)
+        return sf.when(~key.column.isNull(), sf.get(constant_array(spark, starts), place)).otherwise(0)
     java = java_of(spark)
     values, array_class = _java_array(java, key.kind, bounds)
     arrays = java.jvm.java.lang.Class.forName("java.util.Arrays")
@@ -99,8 +105,34 @@ def rank_among(
     return sf.when(~key.column.isNull(), sf.get(constant_array(spark, told), place + len(starts))).otherwise(0)
 
 
+def _count_less(key: RankKey, bounds: Sequence[int | float | bytes]) -> Column:
+    """How many bounds are less than a value: from the greatest power of two down, as long as they are."""
+    if key.kind is bytes:
+        # The order of bytes is that of their digits, and these can stand in a text.
+        value = sf.hex(key.column.cast("binary"))
+        known = _parsed([bytes(b).hex().upper() for b in bounds if isinstance(b, bytes)], "string")
+    else:
+        value, known = key.column, _parsed(bounds, "bigint" if key.kind is int else "double")
+
+    def further(found: Column, step: Column) -> Column:
+        is_less = (found + step <= len(bounds)) & (sf.get(known, found + step - 1) < value)
+        return sf.when(is_less, found + step).otherwise(found)
+
+    steps = [1 << n for n in reversed(range(len(bounds).bit_length()))]
+    return sf.aggregate(sf.array(*map(sf.lit, steps)), sf.lit(0), further)
+
+
+def _parsed(values: Sequence[object], kind: str) -> Column:
+    """Values as one constant: the server parses the text when it plans, and never again."""
+    # `Infinity` and the like are numbers of Spark's within quotes; without them they are not for every reader of JSON.
+    told = [json.dumps(v) if isinstance(v, float) and not math.isfinite(v) else v for v in values]
+    return sf.from_json(sf.lit(json.dumps(told)), f"array<{kind}>")
+
+
 def constant_array(spark: SparkSession, numbers: Sequence[int]) -> Column:
     """Whole numbers as one constant: a thousand constants in an array are looked at one by one whenever Spark plans."""
+    if is_connect(spark):
+        return _parsed(numbers, "int" if max(numbers) < 1 << 31 else "bigint")
     java = java_of(spark)
     code, view, name = ("i", "asIntBuffer", "int") if max(numbers) < 1 << 31 else _BULK[int]
     values = java.gateway.new_array(getattr(java.jvm, name), len(numbers))

@@ -15,7 +15,7 @@ def stepped(spark: SparkSession, ranks: Sequence[Column], bits: int, table: Sequ
     """The place of each row, a bigint: so many bits of every rank, looked up from the highest on.
 
     Args:
-        spark: A classic session.
+        spark: A session.
         ranks: A number for each dimension.
         bits: How many bits of each are used.
         table: Where the walk stands, shifted by the bits of a step, with the next bits of each rank below it, is the
