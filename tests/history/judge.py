@@ -51,6 +51,8 @@ class Judge:
         self._blind: dict[int, set[Key]] = {}
         #: At which version each act stands.
         self._found: dict[tuple[int, int], int] = {}
+        #: Versions that move no row.
+        self._idle = set[int]()
         self._newest: dict[int, int] = defaultdict(lambda: -1)
         self.verdict = Verdict()
 
@@ -106,6 +108,8 @@ class Judge:
         if act.n <= self._newest[act.writer]:
             self._report(version, act, "comes behind what its writer did later")
         self._found[act.writer, act.n] = version.number
+        if not change and not version.data_change:
+            self._idle.add(version.number)
         self._newest[act.writer] = max(act.n, self._newest[act.writer])
         if act.verb == "append":
             self._blind[version.number] = set(change)
@@ -141,7 +145,9 @@ class Judge:
                     self.verdict.problems.append(f"act {n} of writer {writer} ({kind}): {word}")
                 if word == "done" and not stands:
                     self.verdict.problems.append(f"act {n} of writer {writer} ({kind}) was done, and is lost")
-                if word in ("conflict", "nothing") and stands:
+                # delta-spark commits what moves no row, too.
+                is_right = word == "nothing" and stands and self._found[writer, n] in self._idle
+                if word in ("conflict", "nothing") and stands and not is_right:
                     where = self._found[writer, n]
                     self.verdict.problems.append(f"act {n} of writer {writer} ({kind}): {word}, but version {where}")
         begun = {(writer, n) for writer in self._kinds for n in read_notes(self._notes / str(writer))}

@@ -138,6 +138,18 @@ def test_what_writers_say_is_compared(history: Path, tmp_path: Path) -> None:
     assert "act 3 of writer 1 (python): conflict, but version 5" in problems
 
 
+def test_what_is_committed_without_a_row_may_be_called_nothing(history: Path, tmp_path: Path) -> None:
+    """As delta-spark does with a statement that meets no row."""
+    root = tmp_path / "idle"
+    shutil.copytree(history, root)
+    with open(root / "notes/1", "a") as file:
+        file.write("+ 5\n= 5 nothing\n")
+    assert judged(root).problems == []
+    with open(root / "notes/2", "a") as file:
+        file.write("+ 6\n= 6 nothing\n")
+    assert judged(root).problems == ["act 6 of writer 2 (python): nothing, but version 11"]
+
+
 def test_checkpoints_and_checksums_are_compared(history: Path, tmp_path: Path) -> None:
     root = tmp_path / "beside"
     shutil.copytree(history, root)

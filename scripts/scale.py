@@ -1,0 +1,300 @@
+"""How time and memory grow with a table's log, and with the number of its commits (`docs/scale.md`).
+
+    scale.py log [--files 1000000] [--commits 10000]    # a log of so many files in so many commits, step by step
+    scale.py day [--seconds 86400]                      # an append for each second of a day, with upkeep
+    scale.py plot docs/scale.svg                        # what was measured so far; needs matplotlib
+
+Each step of `log` is a process of its own: told are its seconds, and the most memory that it ever had. The data files of such a log are not there: the
+log is what is measured. Results are kept as lines of JSON in `--state` (`.scale`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import alluvium
+from alluvium.api.delta.maintenance import write_checkpoint
+from alluvium.api.delta.portable.delta_table import PortableDeltaTable
+
+#: Files of the simulated log: rows of each, partitions, files of one part of its checkpoint.
+ROWS, DAYS, PART = 1_000, 1_000, 1_000_000
+#: Commits behind the checkpoint.
+TAIL = 10
+METADATA = {
+    "id": "5fba94ed-9794-4965-ba6e-6ee3c0d22af9",
+    "format": {"provider": "parquet", "options": {}},
+    "schemaString": json.dumps(
+        {
+            "type": "struct",
+            "fields": [
+                {"name": name, "type": kind, "nullable": True, "metadata": {}}
+                for name, kind in (("id", "long"), ("day", "integer"))
+            ],
+        }
+    ),
+    "partitionColumns": ["day"],
+    "configuration": {},
+    "createdTime": 1_700_000_000_000,
+}
+PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
+MAP = pa.map_(pa.string(), pa.string())
+ADD = pa.struct(
+    [("path", pa.string()), ("partitionValues", MAP), ("size", pa.int64()), ("modificationTime", pa.int64()),
+     ("dataChange", pa.bool_()), ("stats", pa.string())]
+)  # fmt: skip
+CHECKPOINT = pa.schema(
+    [
+        ("protocol", pa.struct([("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32())])),
+        (
+            "metaData",
+            pa.struct(
+                [("id", pa.string()), ("format", pa.struct([("provider", pa.string()), ("options", MAP)])),
+                 ("schemaString", pa.string()), ("partitionColumns", pa.list_(pa.string())), ("configuration", MAP),
+                 ("createdTime", pa.int64())]
+            ),
+        ),
+        ("add", ADD),
+    ]
+)  # fmt: skip
+
+
+# --- a simulated log ---
+
+
+def adds(first: int, count: int) -> pa.StructArray:
+    """Some files, told by their numbers."""
+    numbers = np.arange(first, first + count)
+    texts = pc.cast(pa.array(numbers), pa.string())
+    days = pc.cast(pa.array(numbers % DAYS), pa.string())
+    low, high = (pc.cast(pa.array(numbers * ROWS + more), pa.string()) for more in (0, ROWS - 1))
+    one = pa.scalar(f'{{"numRecords":{ROWS},"minValues":{{"id":')
+    stats = pc.binary_join_element_wise(one, low, '},"maxValues":{"id":', high, '},"nullCount":{"id":0}}', "")
+    paths = pc.binary_join_element_wise("day=", days, "/part-", pc.utf8_lpad(texts, 10, "0"), ".snappy.parquet", "")
+    keys = pa.array(np.full(count, "day"))
+    offsets = pa.array(np.arange(count + 1, dtype=np.int32))
+    return pa.StructArray.from_arrays(
+        [paths, pa.MapArray.from_arrays(offsets, keys, days), pa.array(np.full(count, 10_000)),
+         pa.array(1_700_000_000_000 + numbers), pa.array(np.ones(count, bool)), stats],
+        fields=list(ADD),
+    )  # fmt: skip
+
+
+def lines(first: int, count: int) -> Iterator[str]:
+    """The same as lines of a commit."""
+    for n in range(first, first + count):
+        stats = f'{{\\"numRecords\\":{ROWS},\\"minValues\\":{{\\"id\\":{n * ROWS}}},\\"maxValues\\":{{\\"id\\":{n * ROWS + ROWS - 1}}},'
+        yield (
+            f'{{"add":{{"path":"day={n % DAYS}/part-{n:010}.snappy.parquet","partitionValues":{{"day":"{n % DAYS}"}},'
+            f'"size":10000,"modificationTime":{1_700_000_000_000 + n},"dataChange":true,"stats":"{stats}\\"nullCount\\":{{\\"id\\":0}}}}"}}}}\n'
+        )
+
+
+def build(table: Path, files: int, commits: int) -> None:
+    """Commits with as many files each, and a checkpoint in parts behind all of them but the last few."""
+    log = table / "_delta_log"
+    log.mkdir(parents=True)
+    each, covered = files // commits, commits - 1 - min(TAIL, commits // 2)
+    head = f'{{"protocol":{json.dumps(PROTOCOL)}}}\n{{"metaData":{json.dumps(METADATA)}}}\n'
+    for version in range(commits):
+        text = "".join(lines(version * each, each))
+        (log / f"{version:020}.json").write_text(f"{head if version == 0 else ''}{text}")
+    total = (covered + 1) * each
+    starts = range(0, total, PART)
+    for number, start in enumerate(starts, 1):
+        name = f"{covered:020}.checkpoint.{number:010}.{len(starts):010}.parquet"
+        rows = pa.RecordBatch.from_struct_array(
+            pa.StructArray.from_arrays(
+                [pa.nulls(n := min(PART, total - start), CHECKPOINT.field(0).type), pa.nulls(n, CHECKPOINT.field(1).type), adds(start, n)],
+                fields=list(CHECKPOINT),
+            )
+        )
+        table_rows = pa.Table.from_batches([rows])
+        if number == 1:
+            options = {"format": {"provider": "parquet", "options": []}, "configuration": []}
+            first = pa.Table.from_pylist([{"protocol": PROTOCOL}, {"metaData": {**METADATA, **options}}], schema=CHECKPOINT)
+            table_rows = pa.concat_tables([first, table_rows])
+        pq.write_table(table_rows, log / name, compression="zstd", row_group_size=100_000)
+    (log / "_last_checkpoint").write_text(json.dumps({"version": covered, "size": total + 2, "parts": len(starts)}))
+
+
+# --- steps: each a process of its own ---
+
+
+def _open(url: str, files: int) -> Any:
+    return alluvium.open(url).version
+
+
+def _plan_by_partition(url: str, files: int) -> Any:
+    found = alluvium.open(url).files("day = 5").num_rows
+    assert found == files // DAYS, found
+    return found
+
+
+def _plan_by_statistics(url: str, files: int) -> Any:
+    found = alluvium.open(url).files(f"id = {files // 2 * ROWS + 7}").num_rows
+    assert found == 1, found
+    return found
+
+
+def _refresh(url: str, files: int) -> Any:
+    """Behind an append of somebody else, with all files listed."""
+    view = alluvium.open(url)
+    view.count()
+    alluvium.write(_row(), url, mode="append")
+    began = time.perf_counter()
+    view.refresh().count()
+    return time.perf_counter() - began
+
+
+def _row() -> pa.Table:
+    return pa.table({"id": pa.array([-1], pa.int64()), "day": pa.array([0], pa.int32())})
+
+
+def _append(url: str, files: int) -> Any:
+    return alluvium.write(_row(), url, mode="append").version
+
+
+def _checkpoint(url: str, files: int) -> Any:
+    return write_checkpoint(url)
+
+
+def _vacuum(url: str, files: int) -> Any:
+    return PortableDeltaTable.forPath(url).vacuum(dry_run=True).files.num_rows
+
+
+STEPS: dict[str, Callable[[str, int], Any]] = {
+    "open": _open,
+    "plan by partition": _plan_by_partition,
+    "plan by statistics": _plan_by_statistics,
+    "append": _append,
+    "refresh": _refresh,
+    "vacuum, dry run": _vacuum,
+    "checkpoint": _checkpoint,
+}
+
+
+def log(asked: argparse.Namespace) -> None:
+    """Builds it, and has each step measured."""
+    table = asked.folder / f"log-{asked.files}-{asked.commits}"
+    if not table.exists():
+        began = time.perf_counter()
+        build(table, asked.files, asked.commits)
+        print(f"built in {time.perf_counter() - began:.0f} s", flush=True)
+    for name in asked.steps or STEPS:
+        command = [sys.executable, __file__, "step", name, str(table), "--files", str(asked.files)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        told = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"error": done.stderr[-600:]}
+        _tell(asked, {"what": "log", "files": asked.files, "commits": asked.commits, "step": name, **told})
+    if not asked.keep:
+        shutil.rmtree(table)
+
+
+def step(asked: argparse.Namespace) -> None:
+    """One step, in this process."""
+    began = time.perf_counter()
+    result = STEPS[asked.name](str(asked.table), asked.files)
+    seconds = result if isinstance(result, float) else time.perf_counter() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(json.dumps({"seconds": round(seconds, 3), "peak_mb": peak}))
+
+
+# --- a day ---
+
+
+@contextmanager
+def _folder(asked: argparse.Namespace) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="scale-", dir=asked.folder))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def day(asked: argparse.Namespace) -> None:
+    """An append for each second of a day: checkpoints and the clean-up of the log by themselves, a compaction and a
+    vacuum for each hour. The log's and the files' retention are as much shorter as the day is.
+    """
+    with _folder(asked) as folder:
+        url = str(folder / "t")
+        _play_day(asked, url)
+
+
+def _play_day(asked: argparse.Namespace, url: str) -> None:
+    alluvium.write(_row(), url, mode="append")
+    table = PortableDeltaTable.forPath(url)
+    table.alter().set_properties(
+        {"delta.logRetentionDuration": "interval 60 seconds", "delta.deletedFileRetentionDuration": "interval 60 seconds"}
+    )
+    hour, times, upkeep = asked.seconds // 24, list[float](), list[float]()
+    for number in range(1, asked.seconds + 1):
+        began = time.perf_counter()
+        alluvium.write(_row(), url, mode="append")
+        times.append(time.perf_counter() - began)
+        if number % hour:
+            continue
+        began = time.perf_counter()
+        table.optimize().executeCompaction()
+        table.vacuum()
+        upkeep.append(time.perf_counter() - began)
+        entries = sum(1 for _ in Path(url, "_delta_log").iterdir())
+        found = {"median_ms": statistics.median(times) * 1000, "worst_ms": max(times) * 1000, "upkeep_s": upkeep[-1]}
+        found = {name: round(value, 1) for name, value in found.items()}
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        files = alluvium.open(url).files().num_rows
+        _tell(asked, {"what": "day", "append": number, **found, "files": files, "log_entries": entries, "peak_mb": peak})
+        times = []
+    assert alluvium.open(url).count() == asked.seconds + 1
+
+
+# --- what was measured ---
+
+
+def _tell(asked: argparse.Namespace, found: dict[str, Any]) -> None:
+    asked.state.mkdir(exist_ok=True)
+    with (asked.state / "results.jsonl").open("a") as out:
+        out.write(json.dumps(found) + "\n")
+    print(json.dumps(found), flush=True)
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    for name, run in (("log", log), ("day", day), ("step", step)):
+        command = commands.add_parser(name)
+        command.set_defaults(run=run)
+        command.add_argument("--state", type=Path, default=Path(".scale"))
+        command.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where tables are made")
+        if name == "day":
+            command.add_argument("--seconds", type=int, default=86_400)
+            continue
+        command.add_argument("--files", type=int, default=1_000_000)
+        if name == "log":
+            command.add_argument("--commits", type=int, default=10_000)
+            command.add_argument("--steps", nargs="*", choices=[*STEPS])
+            command.add_argument("--keep", action="store_true", help="the table, for another call")
+        else:
+            command.add_argument("name")
+            command.add_argument("table", type=Path)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    asked = _parse()
+    asked.run(asked)
