@@ -2,16 +2,18 @@
 
     scale.py log [--files 1000000] [--commits 10000]    # a log of so many files in so many commits, step by step
     scale.py day [--seconds 86400]                      # an append for each second of a day, with upkeep
+    scale.py wide [NAME]                                # 50,000 partitions, 5,000 columns, a MERGE of much
     scale.py plot docs/scale.svg                        # what was measured so far; needs matplotlib
 
-Each step of `log` is a process of its own: told are its seconds, and the most memory that it ever had. The data files of such a log are not there: the
-log is what is measured. Results are kept as lines of JSON in `--state` (`.scale`).
+Each step of `log` is a process of its own: told are its seconds, and the most memory that it ever had. The data files
+of such a log are not there: the log is what is measured. Results are kept as lines of JSON in `--state` (`.scale`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import shutil
 import statistics
@@ -28,15 +30,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import alluvium
 from alluvium.api.delta.maintenance import write_checkpoint
 from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 
+SOURCE = Path(alluvium.__file__).parents[1]
 #: Files of the simulated log: rows of each, partitions, files of one part of its checkpoint.
 ROWS, DAYS, PART = 1_000, 1_000, 1_000_000
 #: Commits behind the checkpoint.
 TAIL = 10
+#: As old as what is to be expired is made: two days beyond the whole one to which clean-up rounds.
+OLD_S = 4 * 86_400
 METADATA = {
     "id": "5fba94ed-9794-4965-ba6e-6ee3c0d22af9",
     "format": {"provider": "parquet", "options": {}},
@@ -99,10 +106,11 @@ def adds(first: int, count: int) -> pa.StructArray:
 def lines(first: int, count: int) -> Iterator[str]:
     """The same as lines of a commit."""
     for n in range(first, first + count):
-        stats = f'{{\\"numRecords\\":{ROWS},\\"minValues\\":{{\\"id\\":{n * ROWS}}},\\"maxValues\\":{{\\"id\\":{n * ROWS + ROWS - 1}}},'
+        bounds = f'"minValues":{{"id":{n * ROWS}}},"maxValues":{{"id":{n * ROWS + ROWS - 1}}}'
+        stats = json.dumps(f'{{"numRecords":{ROWS},{bounds},"nullCount":{{"id":0}}}}')
         yield (
             f'{{"add":{{"path":"day={n % DAYS}/part-{n:010}.snappy.parquet","partitionValues":{{"day":"{n % DAYS}"}},'
-            f'"size":10000,"modificationTime":{1_700_000_000_000 + n},"dataChange":true,"stats":"{stats}\\"nullCount\\":{{\\"id\\":0}}}}"}}}}\n'
+            f'"size":10000,"modificationTime":{1_700_000_000_000 + n},"dataChange":true,"stats":{stats}}}}}\n'
         )
 
 
@@ -119,19 +127,19 @@ def build(table: Path, files: int, commits: int) -> None:
     starts = range(0, total, PART)
     for number, start in enumerate(starts, 1):
         name = f"{covered:020}.checkpoint.{number:010}.{len(starts):010}.parquet"
-        rows = pa.RecordBatch.from_struct_array(
-            pa.StructArray.from_arrays(
-                [pa.nulls(n := min(PART, total - start), CHECKPOINT.field(0).type), pa.nulls(n, CHECKPOINT.field(1).type), adds(start, n)],
-                fields=list(CHECKPOINT),
-            )
-        )
-        table_rows = pa.Table.from_batches([rows])
-        if number == 1:
-            options = {"format": {"provider": "parquet", "options": []}, "configuration": []}
-            first = pa.Table.from_pylist([{"protocol": PROTOCOL}, {"metaData": {**METADATA, **options}}], schema=CHECKPOINT)
-            table_rows = pa.concat_tables([first, table_rows])
-        pq.write_table(table_rows, log / name, compression="zstd", row_group_size=100_000)
+        pq.write_table(_part(start, min(PART, total - start)), log / name, compression="zstd", row_group_size=100_000)
     (log / "_last_checkpoint").write_text(json.dumps({"version": covered, "size": total + 2, "parts": len(starts)}))
+
+
+def _part(start: int, count: int) -> pa.Table:
+    """A part of the checkpoint; the first one says what the table is."""
+    others = [pa.nulls(count, CHECKPOINT.field(n).type) for n in (0, 1)]
+    files = pa.Table.from_arrays([*others, adds(start, count)], schema=CHECKPOINT)
+    if start:
+        return files
+    options = {"format": {"provider": "parquet", "options": []}, "configuration": []}
+    head = [{"protocol": PROTOCOL}, {"metaData": {**METADATA, **options}}]
+    return pa.concat_tables([pa.Table.from_pylist(head, schema=CHECKPOINT), files])
 
 
 # --- steps: each a process of its own ---
@@ -229,7 +237,7 @@ def _folder(asked: argparse.Namespace) -> Iterator[Path]:
 
 def day(asked: argparse.Namespace) -> None:
     """An append for each second of a day: checkpoints and the clean-up of the log by themselves, a compaction and a
-    vacuum for each hour. The log's and the files' retention are as much shorter as the day is.
+    vacuum for each hour. What is older than an hour of that day is made as old as retention asks for.
     """
     with _folder(asked) as folder:
         url = str(folder / "t")
@@ -240,7 +248,10 @@ def _play_day(asked: argparse.Namespace, url: str) -> None:
     alluvium.write(_row(), url, mode="append")
     table = PortableDeltaTable.forPath(url)
     table.alter().set_properties(
-        {"delta.logRetentionDuration": "interval 60 seconds", "delta.deletedFileRetentionDuration": "interval 60 seconds"}
+        {
+            "delta.logRetentionDuration": "interval 60 seconds",
+            "delta.deletedFileRetentionDuration": "interval 60 seconds",
+        }
     )
     hour, times, upkeep = asked.seconds // 24, list[float](), list[float]()
     for number in range(1, asked.seconds + 1):
@@ -249,6 +260,7 @@ def _play_day(asked: argparse.Namespace, url: str) -> None:
         times.append(time.perf_counter() - began)
         if number % hour:
             continue
+        _grow_old(Path(url), number - hour)
         began = time.perf_counter()
         table.optimize().executeCompaction()
         table.vacuum()
@@ -258,9 +270,110 @@ def _play_day(asked: argparse.Namespace, url: str) -> None:
         found = {name: round(value, 1) for name, value in found.items()}
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         files = alluvium.open(url).files().num_rows
-        _tell(asked, {"what": "day", "append": number, **found, "files": files, "log_entries": entries, "peak_mb": peak})
+        _tell(
+            asked, {"what": "day", "append": number, **found, "files": files, "log_entries": entries, "peak_mb": peak}
+        )
         times = []
     assert alluvium.open(url).count() == asked.seconds + 1
+
+
+def _grow_old(table: Path, version: int) -> None:
+    """The log up to a version, and all data files that there are: their rows have been put together, or will be now."""
+    then = time.time() - OLD_S
+    for file in [*table.glob("*.parquet"), *(table / "_delta_log").glob("0*")]:
+        if file.parent == table or int(file.name[:20]) <= version:
+            os.utime(file, (then, then))
+
+
+# --- tables that are wide, and rows that do not fit ---
+
+
+@contextmanager
+def _spark(master: str, driver_memory: str) -> Iterator[SparkSession]:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")])
+    builder = SparkSession.builder.master(master).config("spark.driver.memory", driver_memory)
+    builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "32").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    yield spark
+    spark.stop()
+
+
+def wide(asked: argparse.Namespace) -> None:
+    """Each in a session of its own, and so in a process of its own."""
+    if asked.name is None:
+        for name in WIDE:
+            subprocess.run([sys.executable, *sys.argv, name], check=True)
+        return
+    with _folder(asked) as folder:
+        for told, seconds in WIDE[asked.name](str(folder / "t")):
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+            found = {"what": asked.name, "step": told, "seconds": round(seconds, 2), "peak_mb": peak}
+            _tell(asked, found)
+
+
+Timed = Iterator[tuple[str, float]]
+
+
+def _timed(told: str, act: Callable[[], Any], wanted: Any = None) -> tuple[str, float]:
+    began = time.perf_counter()
+    found = act()
+    assert wanted is None or found == wanted, f"{told}: {found}, not {wanted}"
+    return told, time.perf_counter() - began
+
+
+def _partitions(url: str, count: int = 50_000) -> Timed:
+    """One file each."""
+    with _spark("local[2]", "1g") as spark:
+        df = spark.range(count).selectExpr("id", "cast(id as int) p")
+        yield _timed("append", lambda: alluvium.write(df, url, mode="append", partition_by=("p",)))
+        table = alluvium.DeltaTable.forPath(spark, url)
+        yield _timed("read one", lambda: alluvium.read(spark, url).where("p = 5").count(), 1)
+        yield _timed("read all", lambda: alluvium.read(spark, url).selectExpr("sum(id)").first()[0], sum(range(count)))
+        yield _timed("delete one", lambda: table.delete("p = 7"))
+        one = spark.range(1).selectExpr("id", "9 p")
+        how = {"mode": "overwrite", "partitionOverwriteMode": "dynamic"}
+        yield _timed("replace one", lambda: alluvium.write(one, url, **how))
+    yield _timed("open and list one, without Spark", lambda: alluvium.open(url).files("p = 5").num_rows, 1)
+    yield _timed("count, without Spark", lambda: alluvium.open(url).count(), count - 1)
+    yield _timed("checkpoint", lambda: write_checkpoint(url))
+
+
+def _columns(url: str, count: int = 5_000) -> Timed:
+    with _spark("local[2]", "1g") as spark:
+        df = spark.range(100).select("id", *(F.col("id").alias(f"c{n}") for n in range(1, count)))
+        yield _timed("append", lambda: alluvium.write(df, url, mode="append"))
+        named = f"c{count - 1}"
+        yield _timed("read one", lambda: alluvium.read(spark, url).selectExpr(f"sum({named})").first()[0], 4950)
+        table = alluvium.DeltaTable.forPath(spark, url)
+        yield _timed("update one", lambda: table.update("id = 5", {named: "0"}))
+        yield _timed("merge all", lambda: _merge_all(table, alluvium.read(spark, url).where("id < 10")))
+    yield _timed("open and read one, without Spark", lambda: len(alluvium.open(url).to_arrow([named])), 100)
+    yield _timed("checkpoint", lambda: write_checkpoint(url))
+
+
+def _merge_all(table: alluvium.DeltaTable, source: DataFrame) -> None:
+    merge = table.alias("t").merge(source.alias("s"), "t.id = s.id")
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+
+def _large_merge(url: str, rows: int = 20_000_000) -> Timed:
+    """A source of 2.5 GB, executors of 1 GB each, a driver of 512 MB."""
+    with _spark("local-cluster[2,1,1024]", "512m") as spark:
+        texts = [F.sha2(F.concat(F.lit(str(n)), F.col("id").cast("string")), 256).alias(f"s{n}") for n in range(2)]
+        target = spark.range(0, rows, 20).select("id", *texts)
+        yield _timed("append of a twentieth", lambda: alluvium.write(target, url, mode="append"))
+        source = spark.range(rows).select("id", *reversed(texts))
+        yield _timed("merge", lambda: _merge_all(alluvium.DeltaTable.forPath(spark, url), source))
+        yield _timed("count", lambda: alluvium.read(spark, url).count(), rows)
+
+
+WIDE: dict[str, Callable[[str], Timed]] = {
+    "partitions": _partitions,
+    "columns": _columns,
+    "merge": _large_merge,
+}
 
 
 # --- what was measured ---
@@ -276,13 +389,16 @@ def _tell(asked: argparse.Namespace, found: dict[str, Any]) -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for name, run in (("log", log), ("day", day), ("step", step)):
+    for name, run in (("log", log), ("day", day), ("step", step), ("wide", wide)):
         command = commands.add_parser(name)
         command.set_defaults(run=run)
         command.add_argument("--state", type=Path, default=Path(".scale"))
         command.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where tables are made")
         if name == "day":
             command.add_argument("--seconds", type=int, default=86_400)
+            continue
+        if name == "wide":
+            command.add_argument("name", nargs="?", choices=[*WIDE])
             continue
         command.add_argument("--files", type=int, default=1_000_000)
         if name == "log":

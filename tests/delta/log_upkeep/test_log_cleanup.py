@@ -214,15 +214,28 @@ def test_a_young_log_is_not_even_listed(tmp_path: Path) -> None:
     # Files whose times were changed are as old as they say.
     for version in range(5):
         table.date(commit_path(version), -1)
-    assert requests_of(table, today=10)[:3] == LISTINGS
+    assert requests_of(table, today=10)[:4] == [FIRST, "4.json", *LISTINGS[1:]]
     assert table.commits() == {4}
+
+
+def test_a_log_that_is_clean_is_not_asked_for_its_times(tmp_path: Path) -> None:
+    """What has expired begins with the checkpoint that stands for what went: each checkpoint would list all of it."""
+    table = Table(tmp_path)
+    for version in (1, 3):
+        table.checkpoint(version)
+    assert requests_of(table, today=12)[:4] == [FIRST, "1.json", *LISTINGS[1:]] and table.commits() == {1, 2, 3, 4}
+    # The next checkpoint is of noon of the third day, and has not expired yet.
+    assert requests_of(table, today=13) == [FIRST, "3.json"] and table.commits() == {1, 2, 3, 4}
+    table.date(commit_path(3), 2)
+    assert requests_of(table, today=13)[:3] == [FIRST, "3.json", "_delta_log"] and table.commits() == {3, 4}
+    assert table.clean_up(today=99).paths == () and table.commits() == {3, 4}
 
 
 def test_only_the_checkpoint_that_stands_for_the_deleted_is_read(tmp_path: Path) -> None:
     table = Table(tmp_path)
     for version in (1, 2, 3, 4):
         table.checkpoint(version)
-    assert requests_of(table, today=13) == [*LISTINGS, "2.checkpoint.parquet"]
+    assert requests_of(table, today=13) == [FIRST, "1.json", *LISTINGS[1:], "2.checkpoint.parquet"]
     assert table.commits() == {2, 3, 4}
 
 
@@ -239,7 +252,7 @@ def test_all_parts_of_the_checkpoint_are_read(tmp_path: Path) -> None:
         clean_up_log(snapshot, NOW)
     assert table.commits() == {0, 1, 2, 3, 4}
     table.store.put(second, whole)
-    assert len(requests_of(table)) == len(LISTINGS) + 2
+    assert len(requests_of(table)) == len([FIRST, "2.json", *LISTINGS[1:]]) + 2
     assert table.commits() == {2, 3, 4}
 
 

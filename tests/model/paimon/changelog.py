@@ -93,6 +93,17 @@ def chained(tops: Tops, bound: PaimonBound, found: Sequence[dict[str, Any]]) -> 
     return told, now_told
 
 
+def not_as_told(tops: Tops, now: Version, found: Sequence[dict[str, Any]]) -> str | None:
+    """Of which key rows are not as it has been told; None: of none."""
+    key = now.column(ID).name
+    by_key = {row[key]: whole(row) for row in found}
+    for number in sorted({*tops, *by_key}):
+        known = [None if row is None else whole(now.shown(row)) for row in tops.get(number, NOTHING)]
+        if by_key.get(number) not in known:
+            return f"{number}: {by_key.get(number)}, not one of {known}"
+    return None if len(by_key) == len(found) else "a key twice"
+
+
 @dataclass(frozen=True)
 class _Link:
     """One key: what had been told of it, and its row now."""

@@ -361,10 +361,17 @@ class PaimonObserver:
             same_rows(f"{name} reads the changes from {oldest} on", found, wanted)
 
     def _streamed_by(self, name: str, reader: Traveller) -> None:
-        if reader.streams:
-            rows = reader.streamed(self.world.url)
-            found = [{key: value for key, value in row.items() if key != "_row_kind"} for row in rows]
-            same_version(f"{name} streams all rows", found, self.world.now)
+        """All rows; where full compactions tell of the table, those of which they have told."""
+        world = self.world
+        if not reader.streams:
+            return
+        rows = reader.streamed(world.url)
+        found = [{key: value for key, value in row.items() if key != "_row_kind"} for row in rows]
+        if producer_of(world.now) != "full-compaction":
+            same_version(f"{name} streams all rows", found, world.now)
+            return
+        problem = changelog.not_as_told(world.tops.get(world.newest, {}), world.now, found)
+        ensure(problem is None, f"{name} streams of {problem}")
 
     def at_end(self, readers: dict[str, Reader] | None = None) -> None:
         """Every snapshot and tag, and the newest state as other engines read it."""

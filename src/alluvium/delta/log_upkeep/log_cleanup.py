@@ -65,7 +65,7 @@ def clean_up_log(
             oldest_ms = _midnight(now_ms - parse_properties(config.metadata.configuration).log_retention_ms)
         else:
             oldest_ms = (now_ms - retention_ms) // _MINUTE_MS * _MINUTE_MS
-        if _is_young(store, oldest_ms):
+        if _is_young(store, oldest_ms) or _is_clean(store, oldest_ms):
             return LogCleanup(None, ())
         objects = store.list_from(LOG_DIRECTORY, "")
         listing = parse_listing(objects)
@@ -98,6 +98,26 @@ def _is_young(store: Store, oldest_ms: int) -> bool:
     """
     try:
         return store.head(commit_path(0)).modified_ms > oldest_ms
+    except NotFound:
+        return False
+
+
+def _is_clean(store: Store, oldest_ms: int) -> bool:
+    """Whether by names and one time nothing can have expired: a long log's own times are as many requests of a disk.
+
+    Something goes only behind a checkpoint that has an older entry before it, and whose commit has expired.
+    """
+    names = [parse_name(name) for name in store.list_names(LOG_DIRECTORY)]
+    if any(isinstance(name, CompactedName) for name in names) or store.list_names(SIDECAR_DIRECTORY):
+        return False
+    entries = [n.version for n in names if isinstance(n, (CommitName, CheckpointName, ChecksumName))]
+    oldest = min(entries, default=0)
+    checkpoints = (n.version for n in names if isinstance(n, CheckpointName) and n.version > oldest)
+    first = min(checkpoints, default=None)
+    if first is None:
+        return True
+    try:
+        return store.head(commit_path(first)).modified_ms > oldest_ms
     except NotFound:
         return False
 
