@@ -105,7 +105,7 @@ def replace_matching(df: DataFrame, target: DeltaTarget, request: WriteRequest, 
     with locating(snapshot.store, snapshot.version):
         ensure_removable(snapshot.config)
         _ensure_columns(df, target, matching)
-        source = keep_source(matching.stored(df, target, request.assignment), own_table(snapshot))
+        source = keep_source(matching.stored(df, target, request.assignment), own_table(snapshot), target.schema.names)
         try:
             ensure_current(source.reads, snapshot, source.scope, admits_blind=False)
             return _replaced(source, target, request, matching)

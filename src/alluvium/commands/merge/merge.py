@@ -50,7 +50,7 @@ class Lane:
 
 
 def _keep(source: DataFrame, snapshot: Snapshot) -> MergeSource:
-    return keep_source(source, own_table(snapshot))
+    return keep_source(source, own_table(snapshot), snapshot.config.schema.names)
 
 
 CLASSIC = Lane(_keep, MergeRows, Merge)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.delete import TABLE
 from alluvium.commands.merge.merge_clauses import Clause
-from alluvium.commands.merge.merge_source import NUMBER, MergeSource
+from alluvium.commands.merge.merge_source import MergeSource
 from alluvium.commands.merge.merge_values import MergeValues
 from alluvium.commands.rows.new_values import generated, with_generated
 from alluvium.commands.rows.row_changes import BEFORE, FirstPass, Purpose, is_recorded, kept_pass, read_places
@@ -104,7 +104,7 @@ class MergeRows:
         if not self.only_inserts:
             own = keep_rows(changed_rows(self._own(scope, False, bool(self.target.before_columns))))
             matched_rows = own.where(sf.col(MATCHED))
-            parts.append(own.drop(NUMBER))
+            parts.append(own.drop(self.source.number))
             kept_frames.append(own)
         # Rows that met are kept already; those to insert are where they are counted and written, or numbered.
         keeps_all = purpose is Purpose.ROWS and (self.only_inserts or bool(self.numbered))
@@ -124,7 +124,7 @@ class MergeRows:
     def _whole_files(self, met: DataFrame | None, candidates: RowPlaces) -> DataFrame:
         """The second pass, which knows from the first what has a match (`met`): all rows of some of the files."""
         scope = self._scope(candidates, reads_whole=False, has_values=True)
-        own = self._own(scope, True, True).drop(NUMBER)
+        own = self._own(scope, True, True).drop(self.source.number)
         return own.union(self._inserts(scope, met)) if self._about(When.NOT_MATCHED) else own
 
     @property
@@ -157,10 +157,10 @@ class MergeRows:
         """The table's rows. Where nobody asks for rows that stay, or go, columns that are set need not be read."""
         about = self._about(When.MATCHED, When.NOT_MATCHED_BY_SOURCE)
         lonely = copies or bool(self._about(When.NOT_MATCHED_BY_SOURCE))
-        is_pair = sf.col(NUMBER).isNotNull() if lonely else sf.lit(True)
+        is_pair = sf.col(self.source.number).isNotNull() if lonely else sf.lit(True)
         chosen = self._chosen(scope, about, is_pair).alias(CLAUSE)
         marked = self._pairs(scope, "left" if lonely else "inner").select("*", chosen)
-        return self._after(scope, marked, about, attributes(scope.table), is_pair, keeps, [NUMBER])
+        return self._after(scope, marked, about, attributes(scope.table), is_pair, keeps, [self.source.number])
 
     def _inserts(self, scope: Scope, met: DataFrame | None) -> DataFrame:
         """The source's rows that met none of the table's, and fall under a clause.
@@ -179,8 +179,8 @@ class MergeRows:
     def _alone(self, scope: Scope, met: DataFrame | None) -> DataFrame:
         """The source's rows that met none of the table's, and their numbers; `met` as of `_inserts`."""
         pairs = self._pairs(scope, "inner") if met is None else met
-        numbers = pairs.select(sf.col(NUMBER).alias(_MET))
-        return self.source.numbered.join(numbers, sf.col(NUMBER) == sf.col(_MET), "left_anti")
+        numbers = pairs.select(sf.col(self.source.number).alias(_MET))
+        return self.source.numbered.join(numbers, sf.col(self.source.number) == sf.col(_MET), "left_anti")
 
     def _after(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -20,6 +20,7 @@ from alluvium.schema import types as t
 from alluvium.schema.text_lengths import char_lengths
 from alluvium.schema.types import COLLATIONS, Field, Struct
 from alluvium.spark.kept import keep_rows, release_rows
+from alluvium.spark.naming.names import unused_name
 from alluvium.spark.naming.text_lengths import pads_when_reading
 from alluvium.spark.naming.types import from_spark
 from alluvium.spark.scan.own_table import OwnTable
@@ -75,15 +76,17 @@ class MergeSource:
 
     Attributes:
         rows: As they were given; expressions are resolved over them.
-        numbered: With `NUMBER`.
+        numbered: With their numbers.
         reads: What they have read of the table that they are merged into.
         scope: Which of its rows these scans ask for.
+        number: The column of the numbers.
     """
 
     rows: DataFrame
     numbered: DataFrame
     reads: tuple[TableRead, ...] = ()
     scope: ReadScope = field(default_factory=ReadScope.nothing)
+    number: str = NUMBER
 
     @property
     def outputs(self) -> list[Column]:
@@ -159,15 +162,17 @@ def _from_spark(key: Field, end: object) -> object:
     return _EPOCH + datetime.timedelta(days=end) if key.type == t.DATE and isinstance(end, int) else end
 
 
-def keep_source(source: DataFrame, own: OwnTable) -> MergeSource:
+def keep_source(source: DataFrame, own: OwnTable, columns: Sequence[str]) -> MergeSource:
     """Numbers a source, and sees to it that it is computed once, by the first job that asks for it.
 
     Args:
         source: The rows.
         own: The table that they are merged into.
+        columns: Of the table.
     """
     reads = own_reads(source, own)
     scope = scope_of(source, reads)
-    number = sf.monotonically_increasing_id().alias(NUMBER)
+    name = unused_name(NUMBER, [*source.columns, *columns])
+    number = sf.monotonically_increasing_id().alias(name)
     numbered = keep_rows(source.select("*", number))
-    return MergeSource(numbered.drop(NUMBER), numbered, reads, scope)
+    return MergeSource(numbered.drop(name), numbered, reads, scope, name)

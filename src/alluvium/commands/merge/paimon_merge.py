@@ -115,7 +115,7 @@ def _kept(snapshot: Snapshot, request: MergeRequest) -> Iterator[MergeSource]:
     ensure_clauses(request.clauses)
     with locating(snapshot.store, snapshot.version):
         _ensure_mergeable(snapshot, request)
-        source = keep_source(request.source, OwnTable(snapshot.store.url))
+        source = keep_source(request.source, OwnTable(snapshot.store.url), snapshot.schema.names)
         try:
             yield source
         finally:

@@ -25,7 +25,7 @@ from alluvium.delta.upkeep.optimize import Bins
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.write import WritePlan
 from alluvium.spark.jvm.frames import select_texts
-from alluvium.spark.naming.names import quote
+from alluvium.spark.naming.names import quote, unused_name
 from alluvium.spark.placing import place_rows, task_keys
 from alluvium.spark.scan.own_lane import read_own_lane
 from alluvium.spark.values.derive import complete
@@ -50,7 +50,7 @@ class Order:
     Attributes:
         place: Along which numbers they are sorted.
         cuts: For each bin that becomes several files, the places where each but the first begins.
-        ranks: Numbers of each row (`rank_column`) by which the place is told. They are columns of their own, so that
+        ranks: Numbers of each row (`rank_name`) by which the place is told. They are columns of their own, so that
             each is computed once, however often it is named.
         samples: Some of the rows' values.
         within: By which columns they are sorted, if not by their place.
@@ -65,9 +65,9 @@ class Order:
     bits: int = 0
 
 
-def rank_column(number: int) -> Column:
-    """The rank of this number, in rows that have it."""
-    return sf.col(f"{_RANK}{number}")
+def rank_name(number: int, columns: Sequence[str]) -> str:
+    """Of the column with the rank of this number, beside the table's own columns."""
+    return unused_name(f"{_RANK}{number}", columns)
 
 
 def write_bins(spark: SparkSession, target: DeltaTarget, bins: Bins, order: Order | None = None) -> WrittenBins:
@@ -115,21 +115,23 @@ def _shuffled(spark: SparkSession, candidates: Candidates, bins: Bins, order: Or
     rows, own = read_own_lane(spark, placed), sf.col(quote(candidates.columns.file))
     if order is None:
         return place_rows(rows, own, tasks)
-    ranks = {f"{_RANK}{number}": rank for number, rank in enumerate(order.ranks)}
+    taken = candidates.snapshot.config.schema.names
+    ranks = {rank_name(number, taken): rank for number, rank in enumerate(order.ranks)}
+    name = unused_name(_PLACE, taken)
     # Over Spark Connect there is no such call without a column.
-    rows = (rows.withColumns(ranks) if ranks else rows).withColumn(_PLACE, order.place)
-    place = sf.col(_PLACE)
+    rows = (rows.withColumns(ranks) if ranks else rows).withColumn(name, order.place)
+    place = sf.col(name)
     if tasks == 1 and order.bits and not order.within:
-        return _in_pieces(spark, rows, order.bits, total(bins.files["size"]))
+        return _in_pieces(spark, rows, place, order.bits, total(bins.files["size"]))
     apart = place_rows(rows, task_key(own, place, order, keys, first), tasks)
     return apart.sortWithinPartitions(*(order.within or (place,)))
 
 
-def _in_pieces(spark: SparkSession, rows: DataFrame, bits: int, size_bytes: int) -> DataFrame:
+def _in_pieces(spark: SparkSession, rows: DataFrame, place: Column, bits: int, size_bytes: int) -> DataFrame:
     """Rows in the order of their places, in one task: one piece of the curve after the other, each sorted by itself."""
     most = min(1 << bits, _MOST_PIECES)
     halvings = (max(1, min(most, -(-size_bytes // _SORTED_BYTES))) - 1).bit_length()
-    pieces, place = 1 << halvings, sf.col(_PLACE)
+    pieces = 1 << halvings
     keys = constant_array(spark, task_keys(pieces))
     key = sf.get(keys, sf.shiftright(place, bits - halvings).cast("int")).cast("bigint")
     return place_rows(rows, key, pieces).sortWithinPartitions(place).coalesce(1)

@@ -51,7 +51,7 @@ def sorting_of(snapshot: Snapshot, ordering: Ordering, sort_by: Sequence[str]) -
 
 def sort_order(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> Order:
     """Where each row of some files stands; of bins that become several files a sample tells which rows go where."""
-    within = tuple(sf.col(quote(c.name)) for c in columns)
+    within = tuple(_column(c) for c in columns)
     several = {number: count for number, count in enumerate(bins.counts) if count > 1}
     if not several:
         return Order(sf.lit(0), {}, within=within)
@@ -72,7 +72,12 @@ def sort_order(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Seq
 
 def _sampled(column: OrderColumn) -> Column:
     """What is asked of a sample's rows: a decimal, to which a double comes near, itself."""
-    return sf.col(quote(column.name)) if isinstance(column.type, Decimal) else column.key.sampled
+    return _column(column) if isinstance(column.type, Decimal) else column.key.sampled
+
+
+def _column(column: OrderColumn) -> Column:
+    """One of the table's own, which stands in no struct; its name is not what it is shown as, if it has a dot."""
+    return sf.col(quote(column.path[0]))
 
 
 def _counted(value: Value | None) -> Key | None:

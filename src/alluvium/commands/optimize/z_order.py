@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.optimize.bins import Order, rank_column
+from alluvium.commands.optimize.bins import Order, rank_name
 from alluvium.commands.optimize.curves import Z_CURVE, Curve
 from alluvium.delta.description.shown_columns import shown_path
 from alluvium.delta.rows.candidates import candidates_of
@@ -127,7 +127,8 @@ def z_order(
     keys = [sample.column(n) for n in range(len(columns))]
     ranges = [divided(key.to_pylist(), 1 << bits) for key in keys]
     ranks = curve.ranks(spark, [c.key for c in columns], ranges, bits)
-    place = curve.column(spark, [rank_column(n) for n in range(len(ranks))], bits)
+    taken = snapshot.config.schema.names
+    place = curve.column(spark, [sf.col(rank_name(n, taken)) for n in range(len(ranks))], bits)
     samples = tuple(sampled(c.name, c.path, key.to_pylist()) for c, key in zip(columns, keys, strict=True))
     several = {number: count for number, count in enumerate(bins.counts) if count > 1}
     if not several:

@@ -27,7 +27,7 @@ from alluvium.paimon.upkeep.append_compact import ensure_append_compactable, par
 from alluvium.paimon.write.write import plan_write
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import RetryPolicy
-from alluvium.spark.naming.names import quote
+from alluvium.spark.naming.names import quote, unused_name
 from alluvium.spark.values.ranks import RankKey, rank_key
 from alluvium.storage.store import OpenStore
 
@@ -163,6 +163,7 @@ def _along(
     told = rows.select(*(key.sampled.alias(f"key{n}") for n, key in enumerate(keys)))
     sample = (told if count <= _SAMPLE else told.sample(fraction=_SAMPLE / count, seed=_SEED)).toArrow()
     ranges = [divided(sample.column(n).to_pylist(), 1 << bits) for n in range(len(keys))]
-    ranks = {f"{_RANK}{n}": rank for n, rank in enumerate(curve.ranks(spark, keys, ranges, bits))}
-    place = curve.column(spark, [sf.col(name) for name in ranks], bits)
-    return rows.withColumns(ranks).withColumn(_PLACE, place), [sf.col(_PLACE)]
+    found = curve.ranks(spark, keys, ranges, bits)
+    ranks = {unused_name(f"{_RANK}{n}", rows.columns): rank for n, rank in enumerate(found)}
+    place, name = curve.column(spark, [sf.col(name) for name in ranks], bits), unused_name(_PLACE, rows.columns)
+    return rows.withColumns(ranks).withColumn(name, place), [sf.col(name)]

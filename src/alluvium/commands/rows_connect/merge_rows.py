@@ -15,7 +15,6 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_rows import CLAUSE, MergeRows, Scope
-from alluvium.commands.merge.merge_source import NUMBER
 from alluvium.commands.rows_connect.expressions import ServerCondition, no_rows, server_condition
 from alluvium.commands.rows_connect.merge_source import ServerSource, named
 from alluvium.commands.rows_connect.update import asked_values
@@ -149,7 +148,7 @@ class ServerMergeRows(MergeRows):
     def _own(self, scope: Scope, copies: bool, keeps: bool) -> DataFrame:
         matched, lonely = self._about(When.MATCHED), self._about(When.NOT_MATCHED_BY_SOURCE)
         keeps_lonely = copies or bool(lonely)
-        is_pair = sf.expr(f"{NUMBER} is not null") if keeps_lonely else sf.lit(True)
+        is_pair = sf.col(self.source.number).isNotNull() if keeps_lonely else sf.lit(True)
         pairs = self._pairs(scope, "left" if keeps_lonely else "inner")
         rows = self._computed(pairs.select("*", self._first(matched, is_pair).alias(CLAUSE)), matched, scope)
         if lonely:
@@ -159,13 +158,13 @@ class ServerMergeRows(MergeRows):
             rows = self._computed(rows.select(*kept, chosen.alias(CLAUSE)).alias(self.name[-1]), lonely, scope)
         had = {f.name: sf.col(f"{_OWN}{number}") for number, f in enumerate(scope.schema.fields)}
         before = {**had, **{name: sf.col(quote(name)) for name in scope.columns.names}}
-        return self._after(scope, rows, [*matched, *lonely], before, is_pair, keeps, [NUMBER])
+        return self._after(scope, rows, [*matched, *lonely], before, is_pair, keeps, [self.source.number])
 
     def _table_alone(self, rows: DataFrame, scope: Scope, about: list[int]) -> DataFrame:
         """The same rows without the source's columns."""
         copies = [f"{_OWN}{number}" for number in range(len(scope.schema.fields))]
         own = [sf.col(copy).alias(f.name) for copy, f in zip(copies, scope.schema.fields, strict=True)]
-        more = [*copies, *scope.columns.names, NUMBER, CLAUSE, *self._made(about, scope)]
+        more = [*copies, *scope.columns.names, self.source.number, CLAUSE, *self._made(about, scope)]
         return rows.select(*own, *(sf.col(quote(name)) for name in more)).alias(self.name[-1])
 
     def _inserts(self, scope: Scope, met: DataFrame | None) -> DataFrame:

@@ -23,7 +23,7 @@ from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.jvm.failures import Unresolvable, analysis_problem
 from alluvium.spark.kept import keep_rows
-from alluvium.spark.naming.names import quote
+from alluvium.spark.naming.names import quote, unused_name
 from alluvium.spark.scan.connect_lane.connect_frame import plan_nodes
 from alluvium.spark.sessions.session import analysed
 from alluvium.spark.values.conversion import value_type
@@ -159,8 +159,9 @@ def keep_server_source(source: DataFrame, snapshot: Snapshot) -> ServerSource:
     reads, scope = reads_by_server(source, snapshot)
     fields = tuple(source.schema.fields)
     alias = _alias_of(source._plan)
-    numbered = with_copies(source, fields).withColumn(NUMBER, sf.monotonically_increasing_id())
+    number = unused_name(NUMBER, [*source.columns, *snapshot.config.schema.names])
+    numbered = with_copies(source, fields).withColumn(number, sf.monotonically_increasing_id())
     kept = named(keep_rows(numbered), alias)
     frames = frozenset(node._root_plan_id for node in plan_nodes(source))
-    rows = kept.drop(NUMBER, *map(copy_of, range(len(fields))))
-    return ServerSource(rows, kept, reads, scope, fields, alias, frames, source)
+    rows = kept.drop(number, *map(copy_of, range(len(fields))))
+    return ServerSource(rows, kept, reads, scope, number, fields, alias, frames, source)
