@@ -12,6 +12,7 @@ of such a log are not there: the log is what is measured. Results are kept as li
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import resource
@@ -386,16 +387,36 @@ def _tell(asked: argparse.Namespace, found: dict[str, Any]) -> None:
     print(json.dumps(found), flush=True)
 
 
+def plot(asked: argparse.Namespace) -> None:
+    """Seconds and memory of each step by the number of files, each as it was measured last, as a drawing."""
+    # Loaded by name: only who draws needs it.
+    pyplot = importlib.import_module("matplotlib.pyplot")
+    told = [json.loads(line) for line in (asked.state / "results.jsonl").read_text().splitlines()]
+    found = {(one["step"], one["files"]): one for one in told if one["what"] == "log" and "seconds" in one}
+    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4))
+    for axis, of, title in zip(axes, ("seconds", "peak_mb"), ("seconds", "memory of the process, MB"), strict=True):
+        for step in STEPS:
+            points = sorted((files, one[of]) for (name, files), one in found.items() if name == step)
+            axis.plot(*zip(*points, strict=True), marker="o", label=step)
+        axis.set(xscale="log", yscale="log", xlabel="files", title=title)
+    axes[0].legend(fontsize="small")
+    figure.tight_layout()
+    figure.savefig(asked.drawing)
+
+
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for name, run in (("log", log), ("day", day), ("step", step), ("wide", wide)):
+    for name, run in (("log", log), ("day", day), ("step", step), ("wide", wide), ("plot", plot)):
         command = commands.add_parser(name)
         command.set_defaults(run=run)
         command.add_argument("--state", type=Path, default=Path(".scale"))
         command.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where tables are made")
         if name == "day":
             command.add_argument("--seconds", type=int, default=86_400)
+            continue
+        if name == "plot":
+            command.add_argument("drawing", type=Path)
             continue
         if name == "wide":
             command.add_argument("name", nargs="?", choices=[*WIDE])

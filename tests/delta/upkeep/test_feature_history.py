@@ -113,3 +113,13 @@ def test_the_first_that_can_be_read_is_looked_at_whatever_its_commit_tells() -> 
     write_checkpoint(store, snapshot.state, CheckpointOptions(0, 0), snapshot.files)
     store.delete(commit_path(0))
     assert first(store) == 3
+
+
+def test_a_version_of_which_a_checkpoint_alone_is_left_is_looked_at() -> None:
+    """Somebody deleted its commit, and it can be read all the same."""
+    store = table({}, ON, {}, None)
+    snapshot = load_snapshot(store, 1)
+    write_checkpoint(store, snapshot.state, CheckpointOptions(0, 0), snapshot.files)
+    for version in (0, 1):
+        store.delete(commit_path(version))
+    assert first(store) == 1

@@ -70,6 +70,7 @@ def fast_forward(world: PaimonWorld, chance: random.Random) -> PaimonBound | Non
         after.tags = {tag: (n, v) for tag, (n, v) in after.tags.items() if n < branch.began}
         after.tags[branch.tag] = (branch.began, branch.versions[branch.began])
         after.newest, after.now = max(branch.versions), branch.now
+        after.copy, after.forwarded = None, after.forwarded + 1
 
     # Java puts `manifest.merge-min-count` and the like back to what they were on the branch, as we do.
     call = {"verb": "fast_forward", "name": name}

@@ -234,7 +234,7 @@ class PaimonObserver:
 
     def _copied(self) -> None:
         """A copy is what the table was."""
-        world, copied = self.world, alluvium.open(f"{self.world.url}-copy")
+        world, copied = self.world, alluvium.open(self.world.url + self.world.copied_to)
         assert world.copy is not None
         same_version("rows of the copy", copied.to_arrow().to_pylist(), world.copy)
 

@@ -188,7 +188,7 @@ class PaimonPython:
         table.expire_snapshots(retain_max=1, retain_min=1)
 
     def _copy(self, url: str, call: dict[str, Any]) -> None:
-        PaimonTable.forPath(url).copy(f"{url}-copy")
+        PaimonTable.forPath(url).copy(url + call["to"])
 
     # --- description ---
 

@@ -284,7 +284,7 @@ def lose_file(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
 
 def copy(world: PaimonWorld, chance: random.Random) -> PaimonBound:
     """Beside the table; of an earlier copy what has changed."""
-    return PaimonBound({"verb": "copy"}, world.now, (0, 0), copies=True)
+    return PaimonBound({"verb": "copy", "to": world.copied_to}, world.now, (0, 0), copies=True)
 
 
 def expire(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:

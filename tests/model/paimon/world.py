@@ -47,6 +47,7 @@ class PaimonWorld:
             changed it last.
         next_ids: The least id that a new row may have, by snapshot.
         copy: What a copy of the table was when it was made last.
+        forwarded: How often it went on as a branch did, whose schemas took the places of its own, but not of its copy's.
         next_key: Number of the next column or tag.
         told: What the changelog of a snapshot tells, by kind and row; of the others nothing.
         tops: Where full compactions tell how rows changed: what they have told last, as of each snapshot.
@@ -63,12 +64,18 @@ class PaimonWorld:
     ids: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
     next_ids: dict[int, int] = field(default_factory=dict)
     copy: Version | None = None
+    forwarded: int = 0
     next_key: int = 0
     told: dict[int, list[Told]] = field(default_factory=dict)
     tops: dict[int, Tops] = field(default_factory=dict)
     unfinished: set[int] = field(default_factory=set)
     branches: dict[str, Branch] = field(default_factory=dict)
     consumers: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def copied_to(self) -> str:
+        """What the URL of its copy ends with."""
+        return f"-copy{self.forwarded}"
 
     @property
     def whole(self) -> list[int]:

@@ -14,8 +14,10 @@ from evolved_tables import Evolved
 import alluvium
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
+from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
+from alluvium.paimon.schema import SchemaChange
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.view.fallback import ensure_own_rows, fallback_state
 from alluvium.paimon.view.scan import plan_scan
@@ -53,6 +55,29 @@ def url(tmp_path: Path) -> str:
 
 def state(url: str, point: At | None = None, **options: str) -> Snapshot:
     return load_snapshot(open_store(url), point or At(), options={**BRANCH, **options})
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "versions"),
+    [
+        (None, None, (3, 4)), (None, "2", (3, 2)), ("2", None, (2, 4)), ("1", None, (1, 4)), ("2", "3", (2, 3)),
+    ],
+)  # fmt: skip
+def test_neither_follows_a_point_in_the_others_options(
+    url: str, own: str | None, theirs: str | None, versions: tuple[int, int]
+) -> None:
+    """As Java reads them: what a call asks for alone is carried over."""
+    for branch, number in ((None, own), ("b", theirs)):
+        if number is not None:
+            PaimonTable.forPath(url, branch=branch).alter([SchemaChange.set_option("scan.snapshot-id", number)])
+    found = load_snapshot(open_store(url), options=BRANCH)
+    other = fallback_state(found)
+    assert other is not None and (found.version, other.version) == versions
+    # Whoever writes, and whoever asks for a point, is not bound by them.
+    newest = fallback_state(state(url))
+    assert newest is not None and newest.version == 4
+    asked = fallback_state(load_snapshot(open_store(url), options={**BRANCH, "scan.snapshot-id": "2"}))
+    assert asked is not None and asked.version == 2
 
 
 @pytest.mark.parametrize(

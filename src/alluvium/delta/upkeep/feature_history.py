@@ -24,11 +24,12 @@ def first_with_traces(
         has_problem: Whether files or schema of a version have something of it.
     """
     listing = list_log(snapshot.store)
-    commits = [version for version in listing.commits if version < snapshot.version]
+    # Of some a checkpoint alone is left.
+    versions = sorted(version for version in {*listing.commits, *listing.checkpoints} if version < snapshot.version)
     is_known = False
-    for version in commits:
+    for version in versions:
         # What one that was read has not, a commit that tells of nothing has not brought.
-        if is_known and not _is_telling(snapshot, version):
+        if is_known and version in listing.commits and not _is_telling(snapshot, version):
             continue
         try:
             found = load_snapshot(snapshot.store, version)

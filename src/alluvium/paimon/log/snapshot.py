@@ -34,6 +34,7 @@ class Snapshot:
         open_store: From a URL to its store, for files that lie outside the table.
         asked: The options of the call alone.
         at: The point of history that was asked for.
+        is_own_point: Whether nobody asked for a point: the table's own options name it, or it is the newest.
         fallback_id: The snapshot of the fallback branch that goes with it; None: by the time.
         lowest_level: Of a table with a primary key the level from which on files count, all of whose rows merge then;
             None: as batch readers see them, by the table's options.
@@ -47,6 +48,7 @@ class Snapshot:
     open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
     asked: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     at: At = At()  # noqa: RUF009 - immutable
+    is_own_point: bool = field(default=False, repr=False, compare=False)
     fallback_id: int | None = field(default=None, repr=False, compare=False)
     lowest_level: int | None = None
     _loaded: dict[object, pa.Table | TableSchema | Snapshot] = field(default_factory=dict, repr=False, compare=False)
@@ -147,7 +149,8 @@ def load_snapshot(
             raise _no_table(store, branch)
         latest = load_schema(store, schemas[-1], branch)
         point = parse_at(at or At(), asked, time_zone)
-        if at is None and point.is_latest:
+        is_own = at is None and point.is_latest
+        if is_own:
             point = parse_at(point, latest.options, time_zone)
         document = find_snapshot(store, point, branch)
         # "batch latest: latest schema file (not the snapshot's); time travel: that snapshot's schema".
@@ -163,7 +166,7 @@ def load_snapshot(
         if schema is not latest:
             options = travelled_options(schema.fields, schema.options, latest.fields, latest.options)
         schema = replace(schema, options={**options, **asked})
-        return Snapshot(store, document, schema, branch, time_zone, open_elsewhere, named, point)
+        return Snapshot(store, document, schema, branch, time_zone, open_elsewhere, named, point, is_own)
 
 
 def _ensure_batch(options: Mapping[str, str]) -> None:

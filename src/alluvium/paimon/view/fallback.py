@@ -77,10 +77,15 @@ def fallback_state(snapshot: Snapshot) -> Snapshot | None:
 
 
 def _load_state(snapshot: Snapshot, branch: str, options: Mapping[str, str]) -> Snapshot:
-    """The branch at the same time: ids of its snapshots are others than the table's."""
+    """The branch at the same time: ids of its snapshots are others than the table's.
+
+    What nobody asked for is each one's own: neither follows a point in the other's options.
+    """
     rest = (branch, options, snapshot.time_zone, snapshot.open_store)
     if snapshot.fallback_id is not None:
         return load_snapshot(snapshot.store, At(snapshot_id=snapshot.fallback_id), *rest)
+    if snapshot.is_own_point:
+        return load_snapshot(snapshot.store, None, *rest)
     if snapshot.at.is_latest or snapshot.document is None:
         return load_snapshot(snapshot.store, At(), *rest)
     time_ms = snapshot.at.timestamp_ms
