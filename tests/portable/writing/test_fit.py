@@ -236,13 +236,20 @@ def test_variants_are_nulls_or_sparks(kind: DataType) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2), pa.list_view(pa.int64())],
+    [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2), pa.list_view(pa.int64()),
+     pa.large_list_view(pa.int64())],
     ids=str,
-)
+)  # fmt: skip
 def test_lists_of_every_kind(kind: pa.DataType) -> None:
     rows = [[1, 2], None, [3, None], [4, 5]]
     values = pa.array([[8, 9], *rows], kind).slice(1)
     assert fitted(values, Array(t.INTEGER)) == rows
+
+
+@pytest.mark.parametrize("kind", [pa.ListViewArray, pa.LargeListViewArray])
+def test_views_that_overlap_and_go_backwards(kind: type[pa.Array]) -> None:
+    values = kind.from_arrays([2, 0, 1, 0], [1, 3, 2, 0], pa.array([7, 8, 9], pa.int64()))
+    assert fitted(values, Array(t.LONG)) == [[9], [7, 8, 9], [8, 9], []]
 
 
 def test_values_of_a_column_that_is_computed() -> None:

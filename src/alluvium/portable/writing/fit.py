@@ -132,8 +132,12 @@ def _fit(source: pa.DataType, target: DataType, path: tuple[str, ...]) -> Fit:
 
 
 def _is_list(source: pa.DataType) -> bool:
-    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view)
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, _is_view)
     return any(test(source) for test in tests)
+
+
+def _is_view(source: pa.DataType) -> bool:
+    return bool(pa.types.is_list_view(source) or pa.types.is_large_list_view(source))
 
 
 def _fit_struct(source: pa.StructType, target: Struct, path: tuple[str, ...]) -> Fit:
@@ -155,7 +159,7 @@ def _fit_list(source: pa.DataType, target: Array, path: tuple[str, ...]) -> Fit:
 
     def fit(values: pa.Array) -> pa.Array:
         # pyarrow (26.0) casts a view to a list whose last offset is 0: its rows are lost. It is not cast.
-        is_kept = values.type == plain or pa.types.is_list_view(values.type)
+        is_kept = values.type == plain or _is_view(values.type)
         own = values if is_kept else pc.cast(values, plain)
         # Of these rows alone: what is beside a slice, or behind a null, need not have a place in the table.
         return pa.ListArray.from_arrays(_offsets(own), inner(own.flatten()), type=wanted, mask=own.is_null())
@@ -179,7 +183,7 @@ def _fit_map(source: pa.MapType, target: Map, path: tuple[str, ...]) -> Fit:
 
 def _offsets(values: pa.Array) -> pa.Array:
     """Where lists begin and end in what is flattened of them."""
-    lengths = pc.fill_null(pc.list_value_length(values), 0)
+    lengths = pc.fill_null(pc.list_value_length(values), 0).cast(pa.int32())
     return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 
 
