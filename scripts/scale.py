@@ -43,6 +43,8 @@ SOURCE = Path(alluvium.__file__).parents[1]
 ROWS, DAYS, PART = 1_000, 1_000, 1_000_000
 #: Commits behind the checkpoint.
 TAIL = 10
+#: Who appends once a second finds a log that has come to rest: what was read of it is known by its files' times.
+SETTLED_S = 0.06
 #: As old as what is to be expired is made: two days beyond the whole one to which clean-up rounds.
 OLD_S = 4 * 86_400
 METADATA = {
@@ -256,6 +258,7 @@ def _play_day(asked: argparse.Namespace, url: str) -> None:
     )
     hour, times, upkeep = asked.seconds // 24, list[float](), list[float]()
     for number in range(1, asked.seconds + 1):
+        time.sleep(SETTLED_S)
         began = time.perf_counter()
         alluvium.write(_row(), url, mode="append")
         times.append(time.perf_counter() - began)
