@@ -45,8 +45,8 @@ ROWS, DAYS, PART = 1_000, 1_000, 1_000_000
 TAIL = 10
 #: Who appends once a second finds a log that has come to rest: what was read of it is known by its files' times.
 SETTLED_S = 0.06
-#: As old as what is to be expired is made: two days beyond the whole one to which clean-up rounds.
-OLD_S = 4 * 86_400
+#: For how long the log and removed files are kept, and how old what is to expire is made: days count by their midnight.
+KEPT_S, OLD_S = 60, 4 * 86_400
 METADATA = {
     "id": "5fba94ed-9794-4965-ba6e-6ee3c0d22af9",
     "format": {"provider": "parquet", "options": {}},
@@ -108,13 +108,8 @@ def adds(first: int, count: int) -> pa.StructArray:
 
 def lines(first: int, count: int) -> Iterator[str]:
     """The same as lines of a commit."""
-    for n in range(first, first + count):
-        bounds = f'"minValues":{{"id":{n * ROWS}}},"maxValues":{{"id":{n * ROWS + ROWS - 1}}}'
-        stats = json.dumps(f'{{"numRecords":{ROWS},{bounds},"nullCount":{{"id":0}}}}')
-        yield (
-            f'{{"add":{{"path":"day={n % DAYS}/part-{n:010}.snappy.parquet","partitionValues":{{"day":"{n % DAYS}"}},'
-            f'"size":10000,"modificationTime":{1_700_000_000_000 + n},"dataChange":true,"stats":{stats}}}}}\n'
-        )
+    for add in adds(first, count).to_pylist():
+        yield json.dumps({"add": {**add, "partitionValues": dict(add["partitionValues"])}}) + "\n"
 
 
 def build(table: Path, files: int, commits: int) -> None:
@@ -240,7 +235,8 @@ def _folder(asked: argparse.Namespace) -> Iterator[Path]:
 
 def day(asked: argparse.Namespace) -> None:
     """An append for each second of a day: checkpoints and the clean-up of the log by themselves, a compaction and a
-    vacuum for each hour. What is older than an hour of that day is made as old as retention asks for.
+    vacuum for each hour. Removed files are kept for a minute by the clock, the log for an hour of that day: what of it
+    is older is made so old that it expires, which goes by whole days.
     """
     with _folder(asked) as folder:
         url = str(folder / "t")
@@ -250,12 +246,8 @@ def day(asked: argparse.Namespace) -> None:
 def _play_day(asked: argparse.Namespace, url: str) -> None:
     alluvium.write(_row(), url, mode="append")
     table = PortableDeltaTable.forPath(url)
-    table.alter().set_properties(
-        {
-            "delta.logRetentionDuration": "interval 60 seconds",
-            "delta.deletedFileRetentionDuration": "interval 60 seconds",
-        }
-    )
+    kept = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
+    table.alter().set_properties(dict.fromkeys(kept, f"interval {KEPT_S} seconds"))
     hour, times, upkeep = asked.seconds // 24, list[float](), list[float]()
     for number in range(1, asked.seconds + 1):
         time.sleep(SETTLED_S)

@@ -270,13 +270,9 @@ def test_what_needs_the_drivers_jvm_says_so(connect, table):
     assert caught.value.code == "no-jvm-for-names"
     path = table.detail().collect()[0]["location"]
     assert DeltaTable.forName(connect, f"delta.`{path}`").toDF().count() == 6
-    for verb in (
-        lambda: DeltaTable.convertToDelta(connect, "parquet.`/x`"),
-        lambda: DeltaTable.convertToDelta(connect, "parquet.`/x`", "p int"),
-    ):
-        with pytest.raises(InvalidRequest) as refused:
-            verb()
-        assert refused.value.code == "no-jvm"
+    with pytest.raises(InvalidRequest) as refused:
+        DeltaTable.convertToDelta(connect, "parquet.`/x`")
+    assert refused.value.code == "no-jvm"
 
 
 def test_statements(connect, table):

@@ -140,8 +140,9 @@ def dynamic_overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound 
         return None
     call = {"verb": "dynamic_overwrite", **r.table_of(now, list(rows.values()))}
     kinds, fresh = frozenset({"OVERWRITE"}), frozenset(rows)
-    stays = lambda row: row["p"] not in parts  # noqa: E731
-    return PaimonBound(call, now.with_rows(kept | rows), kinds=kinds, fresh=fresh, stays=stays)
+    return PaimonBound(
+        call, now.with_rows(kept | rows), kinds=kinds, fresh=fresh, stays=lambda row: row["p"] not in parts
+    )
 
 
 def replace_where(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
@@ -160,8 +161,8 @@ def replace_where(world: PaimonWorld, chance: random.Random) -> PaimonBound | No
     }
     # Where nothing goes and nothing comes there is still a snapshot.
     kinds, fresh = frozenset({"OVERWRITE"}), frozenset(rows)
-    stays = lambda row: not holds(tree, row)  # noqa: E731
-    return PaimonBound(call, now.with_rows(kept | rows), (0, 1), kinds, fresh=fresh, stays=stays)
+    after = now.with_rows(kept | rows)
+    return PaimonBound(call, after, (0, 1), kinds, fresh=fresh, stays=lambda row: not holds(tree, row))
 
 
 def _as_paimon(now: Version, bound: Bound | None) -> PaimonBound | None:
