@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from alluvium.delta.features.rows.deletion_vectors import FEATURE as DELETION_VECTORS
 from alluvium.delta.features.rows.deletion_vectors import room_for_vectors
 from alluvium.delta.log.read_checkpoint import checkpoint_rows
-from alluvium.delta.log.replay import overlay
+from alluvium.delta.log.replay import overlay, without_repeats
+from alluvium.delta.log.state import MAX_CHECKPOINT_BYTES
 from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import FILES
@@ -33,7 +34,6 @@ from alluvium.storage.paths import resolve
 LIMIT_SETTING = "spark.alluvium.log.maxCheckpointBytes"
 #: Files of one query that may come to the driver then.
 FILES_SETTING = "spark.alluvium.log.maxFiles"
-_DEFAULT_LIMIT = 512 << 20
 _DEFAULT_FILES = 2_000_000
 #: Spark joins nothing by broadcast that is of this size.
 _UNKNOWN_SIZE = 1 << 62
@@ -41,7 +41,7 @@ _UNKNOWN_SIZE = 1 << 62
 
 def checkpoint_limit(spark: SparkSession) -> int:
     """The largest checkpoint that the driver reads itself, in bytes."""
-    return int(str(spark.conf.get(LIMIT_SETTING, str(_DEFAULT_LIMIT))))
+    return int(str(spark.conf.get(LIMIT_SETTING, str(MAX_CHECKPOINT_BYTES))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class LargeSource:
             if where is None:
                 return self._outline()
             state = self.snapshot.state
-            files = overlay(self._kept(where), state.files, state.tombstones)
-            plan = plan_scan(replace(self.snapshot, state=replace(state, files=files)), where)
+            files = overlay(without_repeats(self._kept(where)), state.files, state.tombstones)
+            plan = plan_scan(replace(self.snapshot, state=replace(state, files=files, deferred=())), where)
             known = {part.key for part in self._outline().parts}
             if unknown := {part.key for part in plan.parts} - known:
                 raise UnsupportedFeature(f"the log has files of a kind that its features rule out: {sorted(unknown)}")

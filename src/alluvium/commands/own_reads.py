@@ -192,6 +192,6 @@ def _ensure_unchanged(read: Snapshot, snapshot: Snapshot, scope: ReadScope, admi
         return
     draft = Draft(Actions(), scope, Operation("WRITE"), read.version)
     for winner in read_winners(read.store, read.version + 1, snapshot.version):
-        met = Contest(draft, read.config, read.files, winner, read.time_zone, admits_blind=admits_blind)
+        met = Contest(draft, read.config, read.pick_files, winner, read.time_zone, admits_blind=admits_blind)
         if found := conflicts_of_rows(met):
             raise refused(found, 1, snapshot.store.url)

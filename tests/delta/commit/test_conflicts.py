@@ -11,6 +11,7 @@ from delta_values import LEGACY, make_config, make_draft, make_files, make_metad
 from alluvium.delta.commit.conflicts import CHECKS, Contest, Winner, conflicts, conflicts_of_rows
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.live_files import picking_from
 from alluvium.delta.terms.spec import DomainMetadata, Txn
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Column, Compare, Literal
@@ -39,7 +40,7 @@ def contest(
 ) -> Contest:
     draft = make_draft(ours or Actions(added=make_files({"path": "ours", "partitionValues": {"p": "a"}})), read)
     config = config or make_config(partition_by=["p"])
-    return Contest(draft, config, LIVE, Winner(7, winner, 1_000, "WRITE", "another engine", **how))  # type: ignore[arg-type]
+    return Contest(draft, config, picking_from(LIVE), Winner(7, winner, 1_000, "WRITE", "another engine", **how))  # type: ignore[arg-type]
 
 
 def rules(found: Contest) -> list[str]:
@@ -125,7 +126,7 @@ def test_one_file_is_one_file_however_writers_spell_its_path(ours: str, theirs: 
     live = make_files({"path": ours, "partitionValues": {"p": "é"}})
     winner = removed(make_files({"path": theirs, "partitionValues": {"p": "é"}}))
     draft = make_draft(Actions(removed=removal_of(live)), ALL)
-    met = Contest(draft, make_config(partition_by=["p"]), live, Winner(7, winner))
+    met = Contest(draft, make_config(partition_by=["p"]), picking_from(live), Winner(7, winner))
     assert rules(met) == ["concurrent-delete-read", "concurrent-delete-delete"]
     assert conflicts(met)[0].paths == (ours,)
 
@@ -209,7 +210,7 @@ def test_every_broken_rule_is_told_in_order():
 
 def test_nobody_may_come_before_a_commit_that_stands_alone():
     draft = replace(make_draft(Actions()), is_alone=True)
-    met = Contest(draft, make_config(), LIVE, Winner(7, Actions(txns=(Txn(app_id="x", version=1),))))
+    met = Contest(draft, make_config(), picking_from(LIVE), Winner(7, Actions(txns=(Txn(app_id="x", version=1),))))
     assert rules(met) == ["concurrent-commit"]
 
 
@@ -271,7 +272,7 @@ def test_partition_values_without_a_zone_are_read_in_that_of_the_draft():
     winner = added({"path": "n", "partitionValues": {"t": "2024-01-01 09:00:00"}})
     for zone, expected in (("Asia/Tokyo", ["concurrent-append"]), ("UTC", [])):
         draft = make_draft(Actions(), read)
-        assert rules(Contest(draft, config, LIVE.slice(0, 0), Winner(7, winner), zone)) == expected
+        assert rules(Contest(draft, config, picking_from(LIVE.slice(0, 0)), Winner(7, winner), zone)) == expected
 
 
 def numbered(mark: int, step: int = 1, name: str = "id"):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from alluvium.api.doors import DELTA, Asked, format_at
+from alluvium.delta.log.state import MAX_CHECKPOINT_BYTES
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.storage.open import open_store
@@ -18,7 +19,7 @@ def open_snapshot(
     timestamp_ms: int | None = None,
     time_zone: str = "UTC",
     open_elsewhere: Callable[[str], Store] = open_store,
-    max_checkpoint_bytes: int | None = None,
+    max_checkpoint_bytes: int = MAX_CHECKPOINT_BYTES,
 ) -> Snapshot:
     """The snapshot of the Delta table in a store.
 
@@ -28,7 +29,7 @@ def open_snapshot(
         timestamp_ms: The newest version committed at or before this time, milliseconds since 1970 UTC.
         time_zone: In which partition values without a zone are read.
         open_elsewhere: From a URL to its store, for files that lie outside the table.
-        max_checkpoint_bytes: Larger checkpoints are left for Spark to read.
+        max_checkpoint_bytes: Files of larger checkpoints are left for Spark to read, or for whoever needs all of them.
 
     Raises:
         NotFound: Nothing at the URL is a table; says what there is instead.

@@ -18,6 +18,7 @@ from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.canonical_paths import canonical_paths
 from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.live_files import PickFiles
 from alluvium.delta.terms.properties import parse_properties
 from alluvium.errors import Conflict
 from alluvium.expr.literals import format_sql
@@ -46,7 +47,7 @@ class Contest:
     Attributes:
         draft: What is to be committed.
         config: The table as the draft saw it.
-        files: Its live files then.
+        pick_files: What a function picks out of its live files then (`Snapshot.pick_files`).
         winner: The commit that was first.
         time_zone: In which partition values without a zone are read.
         admits_blind: Whether a blind append may be ordered after the draft, where the table's isolation allows it.
@@ -54,7 +55,7 @@ class Contest:
 
     draft: Draft
     config: TableConfig
-    files: pa.Table
+    pick_files: PickFiles
     winner: Winner
     time_zone: str = "UTC"
     admits_blind: bool = True
@@ -128,8 +129,8 @@ def concurrent_delete_read(contest: Contest) -> Conflict | None:
     if contest.draft.read.is_nothing or removed.num_rows == 0:
         return None
     removed = removed.filter(removed.column("dataChange"))
-    files = contest.files
-    read = contest.touched(files.filter(pc.is_in(_files(files), value_set=_files(removed))))
+    theirs = _files(removed)
+    read = contest.touched(contest.pick_files(lambda files: files.filter(pc.is_in(_files(files), value_set=theirs))))
     if read.num_rows == 0:
         return None
     message = f"it removed {read.num_rows} files of {contest.scope()}, which this operation has read"

@@ -16,6 +16,7 @@ from alluvium.delta.features.log import in_commit_timestamp
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.log.segment import not_a_table
 from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.live_files import picking_from
 from alluvium.delta.terms.spec import FILES
 from alluvium.delta.view.history import commit_time_ms
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
@@ -79,8 +80,9 @@ class DeltaPort:
 
     def conflicts(self, draft: Draft, base: Snapshot | None, winner: Winner) -> tuple[Conflict, ...]:
         config = _config(draft, base)
-        files = base.files if base is not None else FILES.empty_table()
-        return conflicts(Contest(draft, config, files, winner, base.time_zone if base is not None else "UTC"))
+        if base is None:
+            return conflicts(Contest(draft, config, picking_from(FILES.empty_table()), winner))
+        return conflicts(Contest(draft, config, base.pick_files, winner, base.time_zone))
 
 
 def _context(draft: Draft, base: Snapshot | None) -> CommitContext:
@@ -95,7 +97,7 @@ def _context(draft: Draft, base: Snapshot | None) -> CommitContext:
         now_ms=now_ms,
         # Looked up only where a commit has to be later: it takes a request.
         previous_ms=commit_time_ms(base) if in_commit_timestamp.is_used(config) else None,
-        files=base.files,
+        pick_files=base.pick_files,
         domains=base.state.domains,
     )
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.live_files import PickFiles, picking_from
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata, Protocol
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
@@ -44,6 +45,9 @@ class ScanContext:
     version: int | None = None
 
 
+_NO_FILES = picking_from(FILES.empty_table())
+
+
 @dataclass(frozen=True, slots=True)
 class CommitContext:
     """What a commit lands on: other winners, another context, and the actions are assembled anew.
@@ -54,7 +58,7 @@ class CommitContext:
         version: The version that it makes.
         now_ms: When it is attempted, milliseconds since 1970 UTC.
         previous_ms: The time of the version before: the one that it carries, or that of its file; None: there is none.
-        files: The live files before it (`FILES`).
+        pick_files: What a function picks out of the live files before it (`FILES`, `Snapshot.pick_files`).
         domains: The metadata domains before it.
     """
 
@@ -63,7 +67,7 @@ class CommitContext:
     version: int = 0
     now_ms: int = 0
     previous_ms: int | None = None
-    files: pa.Table = field(default_factory=FILES.empty_table)
+    pick_files: PickFiles = _NO_FILES
     domains: Mapping[str, DomainMetadata] = field(default_factory=dict)
 
 

@@ -52,7 +52,9 @@ class CheckpointOptions:
 
 def format_checkpoint(state: LogState, options: CheckpointOptions) -> bytes:
     """The whole state of a version as one Parquet file, by the first specification."""
-    return format_rows({**_head_rows(state, options), **_file_rows(state.files, _tombstones(state, options))})
+    _ensure_whole(state)
+    tombstones = kept_tombstones(state.tombstones, options)
+    return format_rows({**head_rows(state, options), **file_action_rows(state.files, tombstones)})
 
 
 def write_checkpoint(
@@ -72,8 +74,9 @@ def write_checkpoint(
     Returns:
         What was written, whether or not the pointer was moved.
     """
+    _ensure_whole(state)
     live = state.files if files is None else files
-    head, tombstones = _head_rows(state, options), _tombstones(state, options)
+    head, tombstones = head_rows(state, options), kept_tombstones(state.tombstones, options)
     if options.v2:
         sizes = _write_v2(store, state, head, live, tombstones, options)
     else:
@@ -87,6 +90,12 @@ def write_checkpoint(
     )
     publish_last_checkpoint(store, last)
     return last
+
+
+def _ensure_whole(state: LogState) -> None:
+    """A checkpoint stands for all that was before it: what it lacks would be lost."""
+    if state.deferred:
+        raise ValueError(f"version {state.version} was read without the files of its checkpoint: it makes no other")
 
 
 def live_tombstones(tombstones: pa.Table, now_ms: int, retention_ms: int) -> pa.Table:
@@ -106,13 +115,14 @@ def live_txns(state: LogState, now_ms: int, retention_ms: int | None) -> list[Tx
     return [txn for txn in state.txns.values() if txn.last_updated is not None and txn.last_updated > oldest]
 
 
-def _tombstones(state: LogState, options: CheckpointOptions) -> pa.Table:
-    live = live_tombstones(state.tombstones, options.now_ms, options.tombstone_retention_ms)
+def kept_tombstones(tombstones: pa.Table, options: CheckpointOptions) -> pa.Table:
+    """Those of removed files that are not forgotten yet, with the columns that a checkpoint has of them."""
+    live = live_tombstones(tombstones, options.now_ms, options.tombstone_retention_ms)
     # "the `remove` struct does not contain the `stats` and `tags` fields"
     return live.drop_columns(["tags"])
 
 
-def _head_rows(state: LogState, options: CheckpointOptions) -> Rows:
+def head_rows(state: LogState, options: CheckpointOptions) -> Rows:
     """All actions but those of files."""
     txns = live_txns(state, options.now_ms, options.txn_retention_ms)
     head = {
@@ -126,7 +136,8 @@ def _head_rows(state: LogState, options: CheckpointOptions) -> Rows:
     return head
 
 
-def _file_rows(files: pa.Table, tombstones: pa.Table) -> Rows:
+def file_action_rows(files: pa.Table, tombstones: pa.Table) -> Rows:
+    """File actions; those of a checkpoint change no data."""
     place = files.schema.get_field_index("dataChange")
     unchanged = pa.repeat(pa.scalar(False), files.num_rows)
     settled = files.set_column(place, pa.field("dataChange", pa.bool_()), unchanged)
@@ -140,31 +151,38 @@ def _write_v1(
     actions = files.num_rows + tombstones.num_rows
     parts = -(-actions // max_actions)
     if parts <= 1:
-        return [_put(store, checkpoint_paths(state.version)[0], {**head, **_file_rows(files, tombstones)})]
-    supports_vectors = "deletionVectors" in (state.protocol.writer_features or ())
-    of_files, of_tombstones = (_parts(table, parts, supports_vectors) for table in (files, tombstones))
-    # All but file actions have no path: their key is null, whose hash is the seed, and so have one part together.
-    home = _part_of_nulls(parts)
+        return [_put(store, checkpoint_paths(state.version)[0], {**head, **file_action_rows(files, tombstones)})]
+    by_vector = supports_vectors(state)
+    of_files, of_tombstones = (part_numbers(table, parts, by_vector) for table in (files, tombstones))
+    home = part_of_nulls(parts)
 
     def write(part: int) -> int:
         chosen = files.filter(pc.equal(of_files, part)), tombstones.filter(pc.equal(of_tombstones, part))
         own = head if part == home else {name: [chunks[0].slice(0, 0)] for name, chunks in head.items()}
-        return _put(store, checkpoint_paths(state.version, parts)[part], {**own, **_file_rows(*chosen)})
+        return _put(store, checkpoint_paths(state.version, parts)[part], {**own, **file_action_rows(*chosen)})
 
     return map_parallel(write, range(parts), _FILES_AT_ONCE)
 
 
-def _parts(table: pa.Table, parts: int, supports_vectors: bool) -> pa.Array:
-    """ "multi-part checkpoints MUST be clustered by spark-style hash partitioning. If the table supports Deletion
+def supports_vectors(state: LogState) -> bool:
+    """Whether a file may have deletion vectors."""
+    return "deletionVectors" in (state.protocol.writer_features or ())
+
+
+def part_numbers(table: pa.Table, parts: int, by_vector: bool) -> pa.Array:
+    """In which part of so many each file action goes.
+
+    "multi-part checkpoints MUST be clustered by spark-style hash partitioning. If the table supports Deletion
     Vectors, the partitioning key is the logical file identifier `(path, dvId)`; otherwise the key is just `path`"
     """
     hashes = hash_texts(_whole(table.column("path")))
-    if supports_vectors:
+    if by_vector:
         hashes = hash_texts(vector_ids(_whole(table.column("deletionVector"))), hashes)
     return partition_of(hashes, parts)
 
 
-def _part_of_nulls(parts: int) -> int:
+def part_of_nulls(parts: int) -> int:
+    """In which part all but file actions go: they have no path, and the hash of none is the seed."""
     place: int = partition_of(hash_texts(pa.nulls(1, pa.string())), parts)[0].as_py()
     return place
 
@@ -180,18 +198,35 @@ def _write_v2(
     """ "This checkpoint spec allows putting add and remove file in the sidecar files." """
     pieces = _pieces(files, tombstones, options.max_actions)
     sidecars = map_parallel(lambda piece: _write_sidecar(store, *piece, options.now_ms), pieces, _FILES_AT_ONCE)
+    shape = file_action_rows(files.slice(0, 0), tombstones.slice(0, 0))
+    return [put_v2_top(store, state, head, shape, sidecars, options), *(sidecar.size_in_bytes for sidecar in sidecars)]
+
+
+def put_v2_top(
+    store: Store, state: LogState, head: Rows, shape: Rows, sidecars: Sequence[Sidecar], options: CheckpointOptions
+) -> int:
+    """Writes what names the sidecars, when they are all there; its size in bytes.
+
+    Args:
+        store: The table's objects.
+        state: Of the version.
+        head: All actions but those of files.
+        shape: File actions, none of them.
+        sidecars: Where they are.
+        options: How.
+    """
     top = {
         **head,
         # "Having partial add and remove file actions in V2 Checkpoint and partial entries in sidecar files is not
         # allowed": none are here, but the reference implementation wants to see the columns.
-        **_file_rows(files.slice(0, 0), tombstones.slice(0, 0)),
+        **shape,
         # "Each v2 spec checkpoint includes exactly one Checkpoint Metadata action."
         "checkpointMetadata": documents([CheckpointMetadata(version=state.version)], rows_of.CHECKPOINT_METADATA),
         "sidecar": documents(sidecars, rows_of.SIDECAR),
     }
     unique = uuid_checkpoint_path(state.version, str(uuid.uuid4()))
     path = checkpoint_paths(state.version)[0] if options.classic_name else unique
-    return [_put(store, path, top), *(sidecar.size_in_bytes for sidecar in sidecars)]
+    return _put(store, path, top)
 
 
 def _pieces(files: pa.Table, tombstones: pa.Table, max_actions: int) -> Sequence[tuple[pa.Table, pa.Table]]:
@@ -205,7 +240,7 @@ def _pieces(files: pa.Table, tombstones: pa.Table, max_actions: int) -> Sequence
 def _write_sidecar(store: Store, files: pa.Table, tombstones: pa.Table, now_ms: int) -> Sidecar:
     """ "they must have unique names" """
     name = f"{uuid.uuid4()}.parquet"
-    size = _put(store, f"{SIDECAR_DIRECTORY}/{name}", _file_rows(files, tombstones))
+    size = _put(store, f"{SIDECAR_DIRECTORY}/{name}", file_action_rows(files, tombstones))
     return Sidecar(path=name, size_in_bytes=size, modification_time=now_ms)
 
 

@@ -104,14 +104,41 @@ def count_rows(rows: Rows) -> int:
 
 def format_rows(rows: Rows) -> bytes:
     """ "Each row in the checkpoint corresponds to a single action." The few come first, as readers want them first."""
-    order = sorted(rows, key=lambda name: (name == "add", name == "remove", name != "protocol", name))
-    table = pa.table({name: _spread(name, order, rows) for name in rows})
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        table, sink, row_group_size=_ROW_GROUP, compression="snappy", use_dictionary=_DICTIONARY,
-        write_statistics=[f"{kind}.path" for kind in ("add", "remove") if kind in rows],
-    )  # fmt: skip
+    with CheckpointFile(sink, rows) as file:
+        file.write(rows)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+class CheckpointFile:
+    """A Parquet file of a checkpoint that is written one run of rows after another. Use it in a `with`.
+
+    Args:
+        sink: Where it goes: a path, or an Arrow stream.
+        shape: Its columns; of their rows only the type counts.
+    """
+
+    def __init__(self, sink: str | pa.NativeFile, shape: Rows) -> None:
+        self._shape: Rows = {name: [chunks[0].slice(0, 0)] for name, chunks in shape.items()}
+        self._writer = pq.ParquetWriter(
+            sink, _table(self._shape).schema, compression="snappy", use_dictionary=_DICTIONARY,
+            write_statistics=[f"{kind}.path" for kind in ("add", "remove") if kind in shape],
+        )  # fmt: skip
+
+    def write(self, rows: Rows) -> None:
+        """Some rows more, of some of the columns."""
+        self._writer.write_table(_table({**self._shape, **rows}), row_group_size=_ROW_GROUP)
+
+    def __enter__(self) -> CheckpointFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+
+def _table(rows: Rows) -> pa.Table:
+    order = sorted(rows, key=lambda name: (name == "add", name == "remove", name != "protocol", name))
+    return pa.table({name: _spread(name, order, rows) for name in rows})
 
 
 def _spread(name: str, order: Sequence[str], rows: Rows) -> pa.ChunkedArray:

@@ -116,6 +116,31 @@ def file_sources(checkpoint: Sequence[ObjectInfo], head: CheckpointHead) -> list
     return list({info.path: info for info in sources}.values())
 
 
+def stream_checkpoint(store: Store, info: ObjectInfo, kind: str) -> Iterator[pa.RecordBatch]:
+    """What a Parquet file of a checkpoint lists, some thousand rows at a time.
+
+    Args:
+        store: The table's objects.
+        info: One of those that `file_sources` gave.
+        kind: `add` for files (`FILES`, perhaps `stats_parsed`), `remove` for tombstones (`TOMBSTONES`).
+
+    Raises:
+        CorruptTable: It is damaged, or gone (`damaged-checkpoint`).
+    """
+    with _reporting_damage(info), _open(store, info) as source:
+        yield from _file_actions(source, source.schema_arrow, kind, FILES if kind == "add" else TOMBSTONES, Nulls())
+
+
+def count_checkpoint_rows(store: Store, info: ObjectInfo) -> int:
+    """How many rows a Parquet file of a checkpoint has, by its footer.
+
+    Raises:
+        CorruptTable: It is damaged, or gone (`damaged-checkpoint`).
+    """
+    with _reporting_damage(info), _open(store, info) as source:
+        return int(source.metadata.num_rows)
+
+
 def read_checkpoint_files(
     store: Store, sources: Sequence[ObjectInfo]
 ) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
@@ -134,7 +159,7 @@ def read_checkpoint_files(
     parts = map_parallel(lambda info: _read_files(store, info, nulls), sources, _FILES_AT_ONCE)
     adds, removes = ([batch for part in parts for batch in part[side]] for side in (0, 1))
     # A writer that lists a file twice means it once, and so does the reference.
-    return _unified(without_repeats(adds)), without_repeats(removes)
+    return unified(without_repeats(adds)), without_repeats(removes)
 
 
 def _read_files(store: Store, info: ObjectInfo, nulls: Nulls) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
@@ -315,7 +340,7 @@ def _kept(column: pa.Array, nulls: Nulls) -> pa.Array:
     return nulls.take(len(column), column.type) if column.null_count == len(column) else settled(column)
 
 
-def _unified(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+def unified(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """All batches with the same columns: a part of a checkpoint may have `stats_parsed` where another has not, or of
     another type.
     """

@@ -29,6 +29,8 @@ from alluvium.delta.terms.spec import DomainMetadata, Metadata, Protocol, RowIdH
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound
 from alluvium.storage.store import ObjectInfo, Store
 
+#: Checkpoints whose files are larger together are left unread until somebody needs all of them; bytes.
+MAX_CHECKPOINT_BYTES = 512 << 20
 #: Raises `UnsupportedFeature` or `CorruptTable` for a protocol that we cannot read.
 Gate = Callable[[Protocol], None]
 
@@ -46,7 +48,8 @@ class LogState:
         txns: The latest transaction of each application.
         domains: The latest configuration of each domain, without removed ones.
         row_id_high_water_mark: The latest, if there is one (draft of 2023).
-        deferred: Files of the checkpoint that were left unread for their size: `files` lacks what they list.
+        deferred: Files of the checkpoint that were left unread for their size: `files` and `tombstones` lack what they
+            list, and are of the later commits alone. Ask the snapshot, which reads them where it must.
     """
 
     segment: LogSegment
@@ -108,7 +111,13 @@ def load_state(
     return state
 
 
-def advance(store: Store, segment: LogSegment, state: LogState, ensure_readable: Gate) -> tuple[LogSegment, LogState]:
+def advance(
+    store: Store,
+    segment: LogSegment,
+    state: LogState,
+    ensure_readable: Gate,
+    max_checkpoint_bytes: int | None = MAX_CHECKPOINT_BYTES,
+) -> tuple[LogSegment, LogState]:
     """The newest state, of which only the commits after `state` are read; the same objects if there are none.
 
     Where those commits have been cleaned up meanwhile, or another table stands in the place of the one that the state
@@ -125,7 +134,7 @@ def advance(store: Store, segment: LogSegment, state: LogState, ensure_readable:
         commits = None
     if commits is None:
         anew = list_segment(store)
-        newest = load_state(store, anew, ensure_readable)
+        newest = load_state(store, anew, ensure_readable, max_checkpoint_bytes)
         return newest.segment, newest
     if not commits:
         return segment, state
@@ -166,7 +175,8 @@ def apply_commits(state: LogState, store: Store, commits: Sequence[ObjectInfo], 
         last=commits[-1],
     )
     _judge(segment, head, actions, ensure_readable)
-    return _merge(segment, head, actions, (state.files.to_batches(), state.tombstones.to_batches()))
+    merged = _merge(segment, head, actions, (state.files.to_batches(), state.tombstones.to_batches()))
+    return replace(merged, deferred=state.deferred)
 
 
 def _load(store: Store, segment: LogSegment, ensure_readable: Gate, max_checkpoint_bytes: int | None) -> LogState:

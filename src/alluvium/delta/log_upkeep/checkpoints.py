@@ -7,19 +7,23 @@ from __future__ import annotations
 import time
 
 import msgspec
+import pyarrow as pa
 
 from alluvium.commit.afterwards import afterwards
 from alluvium.commit.loop import Entry
 from alluvium.delta.features.log import v2_checkpoint
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.checksum import checksum_after
+from alluvium.delta.log.large_checkpoint import write_large_checkpoint
 from alluvium.delta.log.names import checksum_path
+from alluvium.delta.log.pieces import Pieces
 from alluvium.delta.log_upkeep.file_columns import checkpoint_files
 from alluvium.delta.log_upkeep.log_cleanup import clean_up_log
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import parse_properties
 from alluvium.delta.terms.spec import LastCheckpoint, parse_own_actions
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
+from alluvium.errors import CorruptTable
 from alluvium.storage.store import Store
 
 #: "writers should occasionally create a v2 Classic Checkpoint to maintain compatibility with older clients": each
@@ -73,8 +77,17 @@ def write_checkpoint_at(snapshot: Snapshot) -> LastCheckpoint:
         v2=v2,
         classic_name=v2 and turn % _CLASSIC_NAME_EVERY == 0,
     )
-    files = checkpoint_files(snapshot.files, config, properties, snapshot.time_zone)
-    return write_checkpoint(snapshot.store, snapshot.state, options, files)
+
+    def formed(files: pa.Table) -> pa.Table:
+        return checkpoint_files(files, config, properties, snapshot.time_zone)
+
+    if snapshot.is_unread:
+        try:
+            return write_large_checkpoint(Pieces(snapshot.store, snapshot.state), options, formed)
+        except CorruptTable as error:
+            if error.code != "damaged-checkpoint":
+                raise
+    return write_checkpoint(snapshot.store, snapshot.whole, options, formed(snapshot.files))
 
 
 def _checkpoint_if_due(base: Snapshot | None, version: int) -> None:

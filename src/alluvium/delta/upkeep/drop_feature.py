@@ -413,7 +413,7 @@ def _remember_vectors(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Sn
 
 def _tombstones_of_vectors(snapshot: Snapshot) -> pa.Table:
     """One row for each file of vectors in the table's directory that a removed file points to."""
-    vectors = snapshot.state.tombstones.column("deletionVector").combine_chunks()
+    vectors = snapshot.tombstones.column("deletionVector").combine_chunks()
     vectors = vectors.filter(pc.equal(pc.struct_field(vectors, "storageType"), "u"))
     # Many vectors share a file: a descriptor each is enough.
     names = pc.struct_field(vectors, "pathOrInlineDv")

@@ -17,6 +17,7 @@ from alluvium.delta.features.columns.generated_partitions import (
 )
 from alluvium.delta.features.feature import ScanContext
 from alluvium.delta.features.registry import SCAN_PASSES
+from alluvium.delta.log.pieces import joined
 from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.view.partitions import partition_constants
@@ -63,10 +64,28 @@ def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
         snapshot: The version.
         where: None: all files.
     """
+    if where is not None and snapshot.is_unread:
+        return _select_by_pieces(snapshot, where)
     files = snapshot.files
     if where is None or files.num_rows == 0:
         return Selection(files, repeated(where is None, files.num_rows))
     return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics)
+
+
+def _select_by_pieces(snapshot: Snapshot, where: Expression) -> Selection:
+    """As `select_files`, without holding more than the files that are left."""
+
+    def see(files: pa.Table) -> Selection:
+        return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.decode)
+
+    found = snapshot.map_files(see)
+    files = joined([selection.files for selection in found])
+    certain = pa.chunked_array([selection.certain for selection in found], pa.bool_()).combine_chunks()
+    if len(certain) != files.num_rows:
+        # Of files that the checkpoint lists twice nothing is certain.
+        certain = repeated(False, files.num_rows)
+    by_partition, by_statistics = sum(s.by_partition for s in found), sum(s.by_statistics for s in found)
+    return Selection(files, certain, by_partition, by_statistics)
 
 
 def select_among(
@@ -205,7 +224,7 @@ def _scan_files(snapshot: Snapshot, chosen: pa.Table) -> pa.Table:
     def make() -> pa.Table:
         return scan_files(chosen, snapshot.config, snapshot.time_zone)
 
-    return snapshot.once("scan_files", make) if chosen is snapshot.files else make()
+    return snapshot.once("scan_files", make) if snapshot.is_all(chosen) else make()
 
 
 def scan_files(files: pa.Table, config: TableConfig, time_zone: str) -> pa.Table:

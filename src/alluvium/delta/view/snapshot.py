@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from alluvium.delta.features.log.in_commit_timestamp import enablement
 from alluvium.delta.features.registry import ensure_readable, ensure_readable_protocol
+from alluvium.delta.log.pieces import Pieces, joined
 from alluvium.delta.log.segment import list_segment
-from alluvium.delta.log.state import LogState, advance, apply_commits, load_state
+from alluvium.delta.log.state import MAX_CHECKPOINT_BYTES, LogState, advance, apply_commits, load_state
 from alluvium.delta.log.timeline import version_at
 from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.view.recent import RecentSnapshots
+from alluvium.errors import CorruptTable
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -33,7 +35,7 @@ class Snapshot:
 
     Attributes:
         store: The table's objects.
-        state: What its log files reconcile to.
+        state: What its log files reconcile to; where it has `deferred` files, its own lists are not all there is.
         config: Protocol, metadata and schema, parsed.
         time_zone: In which partition values without a zone are read.
         open_store: From a URL to its store, for files that lie outside the table.
@@ -57,12 +59,53 @@ class Snapshot:
 
     @property
     def files(self) -> pa.Table:
-        """The live files, schema `FILES`."""
-        return self.state.files
+        """The live files, schema `FILES`. All of them: of a log of millions that is gigabytes, see `map_files`."""
+        return self.whole.files
+
+    @property
+    def tombstones(self) -> pa.Table:
+        """Removed files not yet forgotten, schema `TOMBSTONES`. All of them."""
+        return self.whole.tombstones
+
+    @property
+    def whole(self) -> LogState:
+        """The state with all of its files, read now where they were left unread for their size."""
+        if not self.state.deferred:
+            return self.state
+        # All anew: where the checkpoint is damaged, another one or the commits may lead to the version.
+        return self.once("whole", lambda: load_state(self.store, self.state.segment, ensure_readable_protocol))
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the live files are more than should be held at once, and nobody has needed all of them yet."""
+        return bool(self.state.deferred) and self._found.get(("whole", self.time_zone), (None,))[0] is not self.state
+
+    def is_all(self, files: pa.Table) -> bool:
+        """Whether a table is that of all live files itself."""
+        return not self.is_unread and files is self.files
+
+    def map_files(self, see: Callable[[pa.Table], T]) -> list[T]:
+        """What a function makes of the live files, piece by piece where they are more than should be held at once.
+
+        Args:
+            see: Is given some of them (`FILES`, perhaps `stats_parsed`), perhaps from several threads; of a log in
+                which files are listed twice, one of them perhaps twice.
+        """
+        if self.is_unread:
+            try:
+                return Pieces(self.store, self.state).map_files(see)
+            except CorruptTable as error:
+                if error.code != "damaged-checkpoint":
+                    raise
+        return [see(self.files)]
+
+    def pick_files(self, pick: Callable[[pa.Table], pa.Table]) -> pa.Table:
+        """The live files that a function picks out of those that it is given; schema `FILES`, each once."""
+        return joined(self.map_files(pick)) if self.is_unread else pick(self.files)
 
     def statistics(self, files: pa.Table) -> AddStatistics:
         """Statistics of some of the live files; those of all of them are decoded once."""
-        return self.once("statistics", lambda: self._decode(files)) if files is self.files else self._decode(files)
+        return self.once("statistics", lambda: self.decode(files)) if self.is_all(files) else self.decode(files)
 
     def once(self, name: str, find: Callable[[], T]) -> T:
         """What follows from this version alone, found when it is first asked for.
@@ -87,7 +130,8 @@ class Snapshot:
         found = None if txn is None else self.state.txns.get(txn[0])
         return txn is not None and found is not None and found.version >= txn[1]
 
-    def _decode(self, files: pa.Table) -> AddStatistics:
+    def decode(self, files: pa.Table) -> AddStatistics:
+        """Statistics of any files of the table."""
         config = self.config
         return AddStatistics(files, config.schema, config.partition_columns, config.physical_paths, self.time_zone)
 
@@ -97,7 +141,7 @@ def load_snapshot(
     version: int | None = None,
     timestamp_ms: int | None = None,
     time_zone: str = "UTC",
-    max_checkpoint_bytes: int | None = None,
+    max_checkpoint_bytes: int = MAX_CHECKPOINT_BYTES,
 ) -> Snapshot:
     """Reads a version of the table at the store's root.
 
@@ -106,7 +150,7 @@ def load_snapshot(
         version: The version; None: the newest, or the one at `timestamp_ms`.
         timestamp_ms: The newest version committed at or before this time, milliseconds since 1970 UTC.
         time_zone: In which partition values without a zone are read.
-        max_checkpoint_bytes: See `load_state`; a snapshot whose `state.deferred` is not empty lacks files.
+        max_checkpoint_bytes: See `load_state`: files of larger checkpoints are read when somebody needs them.
 
     Raises:
         NotFound: There is no table, or not that version.
@@ -124,7 +168,7 @@ def load_snapshot(
         segment = list_segment(store, version)
         known = RECENT.find(key, segment)
         if known is not None and known.state.segment == segment:
-            return replace(known, store=store, open_store=open_store)
+            return replace(_light(known), store=store, open_store=open_store)
         if known is not None:
             newer = segment.commits[len(known.state.segment.commits) :]
             state = apply_commits(known.state, store, newer, ensure_readable_protocol)
@@ -132,8 +176,13 @@ def load_snapshot(
         else:
             state = load_state(store, segment, ensure_readable_protocol, max_checkpoint_bytes)
         snapshot = _snapshot(store, state, time_zone)
-        RECENT.keep(key, segment, snapshot, listed_ms)
+        RECENT.keep(key, segment, _light(snapshot), listed_ms)
         return snapshot
+
+
+def _light(snapshot: Snapshot) -> Snapshot:
+    """A snapshot to remember, or as it was remembered: what somebody reads of one that is too large stays with him."""
+    return replace(snapshot, _found={}) if snapshot.state.deferred else snapshot
 
 
 def refresh(snapshot: Snapshot) -> Snapshot:

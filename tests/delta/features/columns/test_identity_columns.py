@@ -21,6 +21,7 @@ from alluvium.delta.features.columns.identity_columns import (
 from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.features.registry import WRITE_PASSES, ensure_writable
 from alluvium.delta.terms.actions import Actions
+from alluvium.delta.terms.live_files import picking_from
 from alluvium.delta.terms.spec import Protocol
 from alluvium.delta.write.write import plan_write
 from alluvium.errors import CorruptTable, InvalidRequest
@@ -151,7 +152,7 @@ def test_the_mark_moves_with_the_commit():
 
 def contest(ours: Actions, theirs: Actions) -> tuple[str, ...]:
     config = make_config(schema(identity()), protocol=LISTED)
-    found = conflicts(Contest(make_draft(ours), config, make_files(), Winner(1, theirs)))
+    found = conflicts(Contest(make_draft(ours), config, picking_from(make_files()), Winner(1, theirs)))
     return tuple(conflict.rule for conflict in found)
 
 

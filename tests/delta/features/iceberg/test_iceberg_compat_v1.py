@@ -14,6 +14,7 @@ from alluvium.delta.description.evolve import add_feature, set_properties
 from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.features.iceberg.iceberg_compat_v1 import FEATURE
 from alluvium.delta.terms.actions import Actions
+from alluvium.delta.terms.live_files import picking_from
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import InvalidRequest
 from alluvium.schema.types import (
@@ -49,11 +50,14 @@ def test_a_partitioned_table_whose_files_lack_the_columns(tmp_path: Path) -> Non
     for more, refused in (({}, True), ({"delta.enableMaterializePartitionColumnsFeature": "true"}, False)):
         before = table_config(NewTable(SCHEMA, ["p"], {"delta.columnMapping.mode": "name", **more}))
         after = set_properties(before, {enabling(VERSION): "true"}).config
-        actions, context = Actions(metadata=after.metadata), CommitContext(after, before, 1, files=files)
+        actions, context = (
+            Actions(metadata=after.metadata),
+            CommitContext(after, before, 1, pick_files=picking_from(files)),
+        )
         if refused:
             with pytest.raises(InvalidRequest) as caught:
                 FEATURE.on_commit(actions, context)
             assert caught.value.code == "iceberg-compat"
         else:
             FEATURE.on_commit(actions, context)
-        FEATURE.on_commit(actions, replace(context, files=files.slice(0, 0)))
+        FEATURE.on_commit(actions, replace(context, pick_files=picking_from(files.slice(0, 0))))

@@ -36,6 +36,7 @@ from alluvium.delta.features.rows.row_tracking import (
     with_metadata_columns,
 )
 from alluvium.delta.terms.actions import Actions
+from alluvium.delta.terms.live_files import picking_from
 from alluvium.delta.terms.spec import DomainMetadata, Protocol
 from alluvium.delta.view.scan import scan_files
 from alluvium.errors import CorruptTable, InvalidRequest
@@ -55,7 +56,7 @@ def context(files: pa.Table, mark: int | None, *, version: int = 7, **properties
         if mark is None
         else {DOMAIN: DomainMetadata(domain=DOMAIN, configuration=f'{{"rowIdHighWaterMark":{mark}}}', removed=False)}
     )
-    return CommitContext(config, config, version=version, files=files, domains=domains)
+    return CommitContext(config, config, version=version, pick_files=picking_from(files), domains=domains)
 
 
 def stats(rows: int) -> str:

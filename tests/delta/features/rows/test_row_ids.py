@@ -20,6 +20,7 @@ from alluvium.delta.features.rows.row_ids import (
 )
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.live_files import picking_from
 from alluvium.delta.terms.spec import DomainMetadata, Protocol
 from alluvium.errors import CorruptTable, InvalidRequest
 
@@ -43,7 +44,7 @@ def context(files: pa.Table | None = None, mark: int | None = None, **properties
     config = config_of(**properties)
     domains = {} if mark is None else {DOMAIN: mark_of(mark)}
     live = make_files() if files is None else files
-    return CommitContext(config, config, version=7, files=live, domains=domains)
+    return CommitContext(config, config, version=7, pick_files=picking_from(live), domains=domains)
 
 
 def ids(actions: Actions) -> dict[str, tuple[int, int]]:

@@ -19,6 +19,7 @@ from alluvium.delta.features.rows.row_tracking import (
     ensure_enabled,
     with_metadata_columns,
 )
+from alluvium.delta.log.state import MAX_CHECKPOINT_BYTES
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -99,9 +100,9 @@ def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:
     return with_metadata_columns(snapshot.config)
 
 
-def _log_limit(spark: SparkSession, parsed: Options, choice: LaneChoice) -> int | None:
-    """The size from which on a log is left for Spark to read; None: only a JVM reads such, and no change feed."""
-    return None if asks_for_changes(parsed) or choice.lane != "native" else checkpoint_limit(spark)
+def _log_limit(spark: SparkSession, parsed: Options, choice: LaneChoice) -> int:
+    """The size from which on a log is left for Spark to read, which only a JVM does, and only of rows."""
+    return MAX_CHECKPOINT_BYTES if asks_for_changes(parsed) or choice.lane != "native" else checkpoint_limit(spark)
 
 
 def read_changes(

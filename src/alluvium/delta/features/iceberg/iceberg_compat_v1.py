@@ -34,7 +34,9 @@ def ensure_compatible(config: TableConfig) -> None:
 def _ensure_materialized(context: CommitContext) -> None:
     """ "any Parquet data file that is present": those of a table that was partitioned before lack the columns."""
     before = context.before
-    if before is None or not before.partition_columns or context.files.num_rows == 0:
+    if before is None or not before.partition_columns:
+        return
+    if context.pick_files(lambda files: files.slice(0, 1)).num_rows == 0:
         return
     if compat.is_enabled(before.metadata, _VERSION) or is_supported_for_writers(
         materialize_partition_columns.FEATURE, before.protocol

@@ -19,6 +19,7 @@ from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import Actions, with_tags
 from alluvium.delta.terms.canonical_paths import canonical_paths
 from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.live_files import PickFiles
 from alluvium.delta.terms.properties import parse_boolean
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata
 from alluvium.errors import CorruptTable, InvalidRequest
@@ -132,7 +133,7 @@ def assign(actions: Actions, context: CommitContext) -> Actions:
     if added.num_rows == 0:
         return actions
     mark = high_water_mark(context.domains)
-    earlier = _earlier(added, context.files)
+    earlier = _earlier(added, context.pick_files)
     known = pc.coalesce(_whole(added, "baseRowId"), _whole(earlier, "baseRowId"))
     fresh = known.is_null()
     counts = pc.if_else(fresh, _num_rows(added, fresh), 0)
@@ -162,25 +163,31 @@ def _domain(mark: int) -> DomainMetadata:
 
 def _without_ids(actions: Actions, context: CommitContext) -> pa.Table:
     """Live files that need to be committed again to get their ids."""
-    files = context.files
-    if not is_enabled(context.config) or files.column("baseRowId").null_count == 0:
+    if not is_enabled(context.config):
         return FILES.empty_table()
-    missing = with_stats_text(files.filter(files.column("baseRowId").is_null()))
+    missing = with_stats_text(context.pick_files(_unnumbered))
+    if missing.num_rows == 0:
+        return FILES.empty_table()
     touched = pa.concat_arrays([_whole(actions.added, "path"), _whole(actions.removed, "path")])
     again = pc.is_in(canonical_paths(_whole(missing, "path")), value_set=canonical_paths(touched))
     missing = missing.filter(pc.invert(again))
     return _with_columns(missing, {"dataChange": pa.repeat(pa.scalar(False), missing.num_rows)})
 
 
-def _earlier(added: pa.Table, files: pa.Table) -> pa.Table:
+def _unnumbered(files: pa.Table) -> pa.Table:
+    numbers = files.column("baseRowId")
+    return files.filter(numbers.is_null()) if numbers.null_count else files.slice(0, 0)
+
+
+def _earlier(added: pa.Table, pick_files: PickFiles) -> pa.Table:
     """For each added file the live file of the same path; nulls where it is new.
 
     "Writers must set the `baseRowId` field in recommitted and checkpointed `add` actions and `remove` actions to the
     `baseRowId` value (if present) of the last committed `add` action with the same `path`."
     """
     paths = canonical_paths(_whole(added, "path"))
-    same = files.select(["path", "baseRowId", "defaultRowCommitVersion"])
-    same = same.filter(pc.is_in(canonical_paths(_whole(same, "path")), value_set=paths))
+    same = pick_files(lambda files: files.filter(pc.is_in(canonical_paths(_whole(files, "path")), value_set=paths)))
+    same = same.select(["path", "baseRowId", "defaultRowCommitVersion"])
     return same.take(pc.index_in(paths, value_set=canonical_paths(_whole(same, "path"))))
 
 

@@ -137,7 +137,7 @@ def check_checksum_file(snapshot: Snapshot) -> Iterator[Finding]:
     except CorruptTable as error:
         yield Finding("warning", "checksum", error.message, path)
         return
-    for problem in check_checksum(snapshot.state, checksum):
+    for problem in check_checksum(snapshot.whole, checksum):
         recorded, found = (str(value)[:_SHOWN_TEXT] for value in (problem.recorded, problem.found))
         yield Finding("warning", "checksum", f"{problem.of}: the checksum has {recorded}, the log {found}", path)
 

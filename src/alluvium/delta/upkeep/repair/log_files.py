@@ -176,7 +176,7 @@ def mend_checksum(snapshot: Snapshot, dry_run: bool) -> Mended:
     if not dry_run:
         path = checksum_path(snapshot.version)
         snapshot.store.delete(path)
-        if (checksum := checksum_after(snapshot.state, _commit_info(snapshot))) is not None:
+        if (checksum := checksum_after(snapshot.whole, _commit_info(snapshot))) is not None:
             snapshot.store.put_if_absent(path, msgspec.json.encode(checksum), makes_directory=False)
     return Mended(tuple(_done(f, "written anew") for f in found))
 
