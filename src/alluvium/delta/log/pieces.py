@@ -58,8 +58,8 @@ class Pieces:
 
     def count_rows(self) -> int:
         """How many actions there may be at most: rows of the checkpoint's files, and those of the commits after it."""
-        deferred = map_parallel(lambda info: count_checkpoint_rows(self.store, info), self.state.deferred)
-        return sum(deferred) + int(self.state.files.num_rows + self.state.tombstones.num_rows)
+        older = count_checkpoint_rows(self.store, self.state.deferred)
+        return older + int(self.state.files.num_rows + self.state.tombstones.num_rows)
 
     def files(self) -> Iterator[pa.Table]:
         """Pieces of the live files, one after the other; as `map_files`."""

@@ -131,14 +131,20 @@ def stream_checkpoint(store: Store, info: ObjectInfo, kind: str) -> Iterator[pa.
         yield from _file_actions(source, source.schema_arrow, kind, FILES if kind == "add" else TOMBSTONES, Nulls())
 
 
-def count_checkpoint_rows(store: Store, info: ObjectInfo) -> int:
-    """How many rows a Parquet file of a checkpoint has, by its footer.
+def count_checkpoint_rows(store: Store, sources: Sequence[ObjectInfo]) -> int:
+    """How many rows files of a checkpoint have, by the footers of those in Parquet.
 
     Raises:
-        CorruptTable: It is damaged, or gone (`damaged-checkpoint`).
+        CorruptTable: One is damaged, or gone (`damaged-checkpoint`).
     """
-    with _reporting_damage(info), _open(store, info) as source:
-        return int(source.metadata.num_rows)
+
+    def count(info: ObjectInfo) -> int:
+        if info.path.endswith(".json"):
+            return 0
+        with _reporting_damage(info), store.open_input(info.path) as source:
+            return int(pq.read_metadata(source).num_rows)
+
+    return sum(map_parallel(count, sources))
 
 
 def read_checkpoint_files(

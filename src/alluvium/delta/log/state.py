@@ -21,7 +21,13 @@ from alluvium.delta.log.compaction import (
 )
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import CommitActions, commit_version, read_commits
-from alluvium.delta.log.read_checkpoint import CheckpointHead, file_sources, read_checkpoint_files, read_checkpoint_head
+from alluvium.delta.log.read_checkpoint import (
+    CheckpointHead,
+    count_checkpoint_rows,
+    file_sources,
+    read_checkpoint_files,
+    read_checkpoint_head,
+)
 from alluvium.delta.log.replay import reconcile
 from alluvium.delta.log.segment import LogSegment, list_commits_after, list_segment
 from alluvium.delta.terms.properties import parse_properties
@@ -31,6 +37,9 @@ from alluvium.storage.store import ObjectInfo, Store
 
 #: Checkpoints whose files are larger together are left unread until somebody needs all of them; bytes.
 MAX_CHECKPOINT_BYTES = 512 << 20
+#: And so are those of more file actions: some gigabyte of them. They are counted where a checkpoint is not small.
+MAX_CHECKPOINT_ACTIONS = 3_000_000
+_SMALL = 1 / 16
 #: Raises `UnsupportedFeature` or `CorruptTable` for a protocol that we cannot read.
 Gate = Callable[[Protocol], None]
 
@@ -80,8 +89,9 @@ def load_state(
         store: The table's objects.
         segment: What to read.
         ensure_readable: Called with the newest protocol before files are interpreted.
-        max_checkpoint_bytes: Of a checkpoint whose files are larger together, those in Parquet are left unread; the
-            state names them in `deferred`, and `files` and `tombstones` are of the later commits alone.
+        max_checkpoint_bytes: Of a checkpoint whose files are larger together, or list more than
+            `MAX_CHECKPOINT_ACTIONS`, those in Parquet are left unread; the state names them in `deferred`, and `files`
+            and `tombstones` are of the later commits alone. None: all are read.
 
     Raises:
         CorruptTable: The log is damaged, or has no protocol or metadata (`no-protocol`, `no-metadata`).
@@ -185,10 +195,18 @@ def _load(store: Store, segment: LogSegment, ensure_readable: Gate, max_checkpoi
     _judge(segment, head, actions, ensure_readable)
     sources = file_sources(segment.checkpoint, head)
     deferred: tuple[ObjectInfo, ...] = ()
-    if max_checkpoint_bytes is not None and sum(info.size for info in sources) > max_checkpoint_bytes:
+    if max_checkpoint_bytes is not None and _are_large(store, sources, max_checkpoint_bytes):
         deferred = tuple(info for info in sources if not info.path.endswith(".json"))
         sources = [info for info in sources if info.path.endswith(".json")]
     return replace(_merge(segment, head, actions, read_checkpoint_files(store, sources)), deferred=deferred)
+
+
+def _are_large(store: Store, sources: Sequence[ObjectInfo], max_bytes: int) -> bool:
+    """Whether the files of a checkpoint list more than should be held. Some writers need five bytes a file."""
+    total = sum(info.size for info in sources)
+    if total <= max_bytes * _SMALL:
+        return False
+    return total > max_bytes or count_checkpoint_rows(store, sources) > MAX_CHECKPOINT_ACTIONS
 
 
 def _read_entries(store: Store, segment: LogSegment, head: CheckpointHead) -> CommitActions:

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.features.rows.deletion_vectors import ensure_sound_vectors, live_row_counts
+from alluvium.delta.log.pieces import joined
 from alluvium.delta.statistics.stats_values import EXACT_DIGITS
-from alluvium.delta.view.scan import select_files
+from alluvium.delta.view.scan import Selection, select_files, select_some
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr.tree import Expression
@@ -64,7 +65,14 @@ def count_from_log(snapshot: Snapshot, where: Expression | None) -> Counted:
     Raises:
         CorruptTable: See `ensure_sound_vectors`.
     """
-    selection = select_files(snapshot, where)
+    if not snapshot.is_unread:
+        return _counted(snapshot, select_files(snapshot, where))
+    found = snapshot.map_files(lambda files: _counted(snapshot, select_some(snapshot, files, where)))
+    rows, decided = sum(counted.rows for counted in found), sum(counted.decided for counted in found)
+    return Counted(rows, decided, joined([counted.undecided for counted in found]))
+
+
+def _counted(snapshot: Snapshot, selection: Selection) -> Counted:
     files = selection.files
     ensure_sound_vectors(files, snapshot.config.protocol, snapshot.store.url, snapshot.version)
     live = live_row_counts(files, snapshot.statistics(files).num_rows())

@@ -66,7 +66,11 @@ def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
     """
     if where is not None and snapshot.is_unread:
         return _select_by_pieces(snapshot, where)
-    files = snapshot.files
+    return select_some(snapshot, snapshot.files, where)
+
+
+def select_some(snapshot: Snapshot, files: pa.Table, where: Expression | None) -> Selection:
+    """As `select_files`, out of some of the live files."""
     if where is None or files.num_rows == 0:
         return Selection(files, repeated(where is None, files.num_rows))
     return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics)
@@ -74,11 +78,7 @@ def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
 
 def _select_by_pieces(snapshot: Snapshot, where: Expression) -> Selection:
     """As `select_files`, without holding more than the files that are left."""
-
-    def see(files: pa.Table) -> Selection:
-        return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.decode)
-
-    found = snapshot.map_files(see)
+    found = snapshot.map_files(lambda files: select_some(snapshot, files, where))
     files = joined([selection.files for selection in found])
     certain = pa.chunked_array([selection.certain for selection in found], pa.bool_()).combine_chunks()
     if len(certain) != files.num_rows:

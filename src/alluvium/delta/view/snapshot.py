@@ -105,7 +105,7 @@ class Snapshot:
 
     def statistics(self, files: pa.Table) -> AddStatistics:
         """Statistics of some of the live files; those of all of them are decoded once."""
-        return self.once("statistics", lambda: self.decode(files)) if self.is_all(files) else self.decode(files)
+        return self.once("statistics", lambda: self._decode(files)) if self.is_all(files) else self._decode(files)
 
     def once(self, name: str, find: Callable[[], T]) -> T:
         """What follows from this version alone, found when it is first asked for.
@@ -130,8 +130,7 @@ class Snapshot:
         found = None if txn is None else self.state.txns.get(txn[0])
         return txn is not None and found is not None and found.version >= txn[1]
 
-    def decode(self, files: pa.Table) -> AddStatistics:
-        """Statistics of any files of the table."""
+    def _decode(self, files: pa.Table) -> AddStatistics:
         config = self.config
         return AddStatistics(files, config.schema, config.partition_columns, config.physical_paths, self.time_zone)
 
