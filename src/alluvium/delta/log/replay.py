@@ -5,14 +5,11 @@ Specification: "Action Reconciliation".
 
 from __future__ import annotations
 
-import os
-from typing import Any, TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.text_hashes import MAX_BYTES, Numbers, hashes_of_length
 from alluvium.delta.log.read import ORDER
 from alluvium.delta.terms.canonical_paths import canonical_paths
 from alluvium.delta.terms.spec import FILES, TOMBSTONES
@@ -20,11 +17,6 @@ from alluvium.delta.terms.spec import FILES, TOMBSTONES
 # Batches smaller than this are merged where they pile up, as they do when a table is refreshed commit by commit.
 _SMALL_ROWS = 512
 _MANY_BATCHES = 64
-# Odd multipliers drawn once per process, so that nobody can write a log whose keys all collide.
-_MAX_HASHED_BYTES = 1024
-_WEIGHTS = np.frombuffer(os.urandom(_MAX_HASHED_BYTES), np.uint64) | np.uint64(1)
-
-Numbers: TypeAlias = "npt.NDArray[np.signedinteger[Any]]"
 
 
 def reconcile(
@@ -135,23 +127,13 @@ def _is_even(keys: pa.ChunkedArray) -> bool:
     """Whether all keys have the same number of bytes, as they do where one writer made all the names."""
     ends = pc.min_max(pc.binary_length(keys))
     length = ends["max"].as_py()
-    return length is not None and ends["min"].as_py() == length and 0 < length <= _MAX_HASHED_BYTES
+    return length is not None and ends["min"].as_py() == length and 0 < length <= MAX_BYTES
 
 
 def _hashes(keys: pa.ChunkedArray) -> Numbers:
     """A number for each of some keys of one length: of two equal ones the same, of two others hardly ever."""
-    hashed = []
-    for chunk in keys.chunks:
-        length = pc.binary_length(chunk[0]).as_py() if len(chunk) else 0
-        data = chunk.buffers()[2]
-        if not len(chunk) or data is None:
-            continue
-        start = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset]
-        text = np.frombuffer(data, np.uint8, len(chunk) * length, start).reshape(len(chunk), length)
-        # Eight bytes at a time; what is left over at the end is padded.
-        words = np.zeros((len(chunk), -(-length // 8) * 8), np.uint8)
-        words[:, :length] = text
-        hashed.append((words.view(np.uint64) @ _WEIGHTS[: words.shape[1] // 8]).view(np.int64))
+    filled = [chunk for chunk in keys.chunks if len(chunk)]
+    hashed = [hashes_of_length(chunk, pc.binary_length(chunk[0]).as_py()) for chunk in filled]
     return np.concatenate(hashed) if hashed else np.zeros(0, np.int64)
 
 

@@ -91,13 +91,24 @@ class Snapshot:
             see: Is given some of them (`FILES`, perhaps `stats_parsed`), perhaps from several threads; of a log in
                 which files are listed twice, one of them perhaps twice.
         """
-        if self.is_unread:
-            try:
-                return Pieces(self.store, self.state).map_files(see)
-            except CorruptTable as error:
-                if error.code != "damaged-checkpoint":
-                    raise
-        return [see(self.files)]
+        found = self._by_pieces(lambda pieces: pieces.map_files(see))
+        return [see(self.files)] if found is None else found
+
+    def map_tombstones(self, see: Callable[[pa.Table], T]) -> list[T]:
+        """The same of removed files not yet forgotten (`TOMBSTONES`)."""
+        found = self._by_pieces(lambda pieces: [see(piece) for piece in pieces.tombstones()])
+        return [see(self.tombstones)] if found is None else found
+
+    def _by_pieces(self, see: Callable[[Pieces], list[T]]) -> list[T] | None:
+        """None where all files are there, or have to be read together, since the checkpoint is damaged."""
+        if not self.is_unread:
+            return None
+        try:
+            return see(Pieces(self.store, self.state))
+        except CorruptTable as error:
+            if error.code != "damaged-checkpoint":
+                raise
+        return None
 
     def pick_files(self, pick: Callable[[pa.Table], pa.Table]) -> pa.Table:
         """The live files that a function picks out of those that it is given; schema `FILES`, each once."""

@@ -26,7 +26,9 @@ _ICEBERG_METADATA = "metadata"
 ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 #: Spellings that a listing does not have: `./a`, `a//b`, `a/../b`, `a/`.
 _ODD = r"(^|/)\.{0,2}(/|$)"
-_DIRECTORY, _NAME = r"[^/]*$", r"(?s)^.*/"
+_DIRECTORY = r"[^/]*$"
+#: What of a path stands before its name.
+NAME = r"(?s)^.*/"
 #: A file in the log of a table that lies within the one that is listed.
 _INNER_LOG = rf"(?s)^(?P<root>.+?)/{LOG_DIRECTORY}/"
 
@@ -120,7 +122,7 @@ def needed_files(actions: Iterable[pa.RecordBatch], root: str) -> Needed:
         named.append(vector_paths(batch.column("deletionVector"), root).drop_null())
     everything = pc.unique(pa.chunked_array(named, pa.string()))
     is_elsewhere = pc.or_(pc.match_substring_regex(everything, ABSOLUTE), pc.match_substring_regex(everything, _ODD))
-    names = pc.unique(pc.replace_substring_regex(everything.filter(is_elsewhere).cast(pa.string()), _NAME, ""))
+    names = pc.unique(pc.replace_substring_regex(everything.filter(is_elsewhere).cast(pa.string()), NAME, ""))
     return Needed(everything, names)
 
 
@@ -129,7 +131,7 @@ def with_unseen(needed: Needed, listed: pa.Table) -> Needed:
     folder may be a link to where they are listed, and not every disk tells upper case from lower.
     """
     there = pc.is_in(needed.paths, value_set=listed.column("path").combine_chunks())
-    unseen = pc.replace_substring_regex(needed.paths.filter(pc.invert(there)).cast(pa.string()), _NAME, "")
+    unseen = pc.replace_substring_regex(needed.paths.filter(pc.invert(there)).cast(pa.string()), NAME, "")
     return replace(needed, names=pc.unique(pa.chunked_array([needed.names, unseen])))
 
 
@@ -164,7 +166,7 @@ def choose_files(listed: pa.Table, needed: Needed, cutoff_ms: int, is_hidden: Ca
     is_old = pc.less(listed.column("modified_ms"), cutoff_ms)
     files = listed.filter(pc.and_(is_old, pc.invert(listed.column("is_directory"))))
     files = files.filter(pc.invert(pc.is_in(files.column("path"), value_set=needed.paths)))
-    names = pc.replace_substring_regex(files.column("path"), _NAME, "")
+    names = pc.replace_substring_regex(files.column("path"), NAME, "")
     kept = pc.or_(pc.is_in(names, value_set=needed.names), _hidden(names, is_hidden))
     return files.filter(pc.invert(kept))
 
@@ -187,12 +189,17 @@ def empty_directories(listed: pa.Table, needed: Needed) -> tuple[str, ...]:
     files = listed.column("path").filter(pc.invert(is_directory))
     filled: set[str] = set()
     for paths in (files, needed.paths):
-        for folder in pc.unique(pc.replace_substring_regex(paths, _DIRECTORY, "")).to_pylist():
+        for folder in pc.unique(folders_of(paths)).to_pylist():
             above = folder.rstrip("/")
             while above and above not in filled:
                 filled.add(above)
                 above = above.rpartition("/")[0]
     return tuple(sorted((d for d in directories if d not in filled), key=lambda d: (-d.count("/"), d)))
+
+
+def folders_of(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The folders that files lie in, with a slash at the end; an empty text at the root."""
+    return pc.replace_substring_regex(paths, _DIRECTORY, "")
 
 
 def newest_of_each(listed: pa.Table) -> pa.Table:

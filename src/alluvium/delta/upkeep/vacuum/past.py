@@ -28,7 +28,7 @@ from alluvium.delta.upkeep.vacuum.versions import ADDED, as_batch, read_events
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.storage.listing import without_folders
-from alluvium.storage.store import LISTED, Store
+from alluvium.storage.store import LISTED, ObjectInfo, Store
 
 LAST_VACUUM_PATH = f"{LOG_DIRECTORY}/_last_vacuum_info"
 
@@ -103,15 +103,21 @@ def read_needed(snapshot: Snapshot, retention: Retention) -> Needed:
     Tombstones say when a file was removed by the clock of whoever removed it. So the commits within the retention are
     read, too: what they removed, and the change data that they recorded, is kept whatever a tombstone says.
     """
-    tombstones = snapshot.state.tombstones
-    removed_ms = pc.fill_null(tombstones.column("deletionTimestamp"), 0)
-    young = tombstones.filter(pc.greater_equal(removed_ms, retention.cutoff_ms))
-    recent = [
-        info for version, info in retention.listing.commits.items() if retention.last_past < version <= snapshot.version
-    ]
-    events = read_events(snapshot.store, recent)
-    actions = (snapshot.files, young, events)
+    events = read_events(snapshot.store, commits_within(snapshot, retention))
+    actions = (snapshot.files, young_tombstones(snapshot.tombstones, retention), events)
     return needed_files((batch for table in actions for batch in table.to_batches()), snapshot.store.url)
+
+
+def young_tombstones(tombstones: pa.Table, retention: Retention) -> pa.Table:
+    """Those that are within the retention."""
+    removed_ms = pc.fill_null(tombstones.column("deletionTimestamp"), 0)
+    return tombstones.filter(pc.greater_equal(removed_ms, retention.cutoff_ms))
+
+
+def commits_within(snapshot: Snapshot, retention: Retention) -> list[ObjectInfo]:
+    """The commits within the retention, up to a version."""
+    commits = retention.listing.commits.items()
+    return [info for version, info in commits if retention.last_past < version <= snapshot.version]
 
 
 def list_past(snapshot: Snapshot, retention: Retention) -> pa.Table:

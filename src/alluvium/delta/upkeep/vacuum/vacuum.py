@@ -31,10 +31,10 @@ from alluvium.delta.upkeep.vacuum.files import (
     choose_files,
     empty_directories,
     hides,
-    needed_files,
     with_unseen,
     without_inner_tables,
 )
+from alluvium.delta.upkeep.vacuum.large import LiveFiles, left_out_of, named_among, read_needed_of
 from alluvium.delta.upkeep.vacuum.past import (
     from_inventory,
     list_past,
@@ -185,16 +185,17 @@ def vacuum(
                 code="contradicting-options",
                 hint="dry_run=True; a clone stays where the retention is longer, or where it is a deep one",
             )
-        listed = None if request.lite else _list(snapshot, request.inventory)
+        live = LiveFiles.of(snapshot) if snapshot.is_unread and _lists(request) else None
+        listed = None if request.lite else _list(snapshot, request.inventory, live)
         now_ms = int(time.time() * 1000)
         if not dry_run:
             now_ms = min(now_ms, read_clock(snapshot.store))
         newest = _newest(snapshot)
         cutoff_ms = now_ms - ensure_retention(request, newest.config)
-        plan = _plan(newest, listed, cutoff_ms)
+        plan = _plan(newest, listed, cutoff_ms, live)
         if dry_run:
             return _preview(plan, cutoff_ms, request.clones)
-        return _Run(request, cutoff_ms, listed, retry).carry_out(plan)
+        return _Run(request, cutoff_ms, listed, live, retry).carry_out(plan)
 
 
 def ensure_retention(request: VacuumRequest, config: TableConfig) -> int:
@@ -247,13 +248,17 @@ def read_clock(store: Store) -> int:
         store.delete(path)
 
 
-def _list(snapshot: Snapshot, inventory: pa.Table | None) -> pa.Table:
+def _lists(request: VacuumRequest) -> bool:
+    return not request.lite and request.inventory is None
+
+
+def _list(snapshot: Snapshot, inventory: pa.Table | None, live: LiveFiles | None) -> pa.Table:
     is_hidden = hides(snapshot.config)
     if inventory is not None:
         return from_inventory(inventory, snapshot.store.url, is_hidden)
     # The logs are listed, too: they tell of tables that lie within this one.
     found = snapshot.store.list_columns("", lambda name: name != LOG_DIRECTORY and is_hidden(name))
-    return without_inner_tables(pa.Table.from_batches(found, LISTED))
+    return without_inner_tables(pa.Table.from_batches(left_out_of(found, live), LISTED))
 
 
 def _newest(snapshot: Snapshot) -> Snapshot:
@@ -268,13 +273,14 @@ def _newest(snapshot: Snapshot) -> Snapshot:
     return newest
 
 
-def _plan(snapshot: Snapshot, listed: pa.Table | None, cutoff_ms: int) -> _Plan:
+def _plan(snapshot: Snapshot, listed: pa.Table | None, cutoff_ms: int, live: LiveFiles | None) -> _Plan:
     retention = read_retention(snapshot, cutoff_ms)
-    needed = read_needed(snapshot, retention)
-    if listed is None:
-        found = list_past(snapshot, retention)
+    found = list_past(snapshot, retention) if listed is None else listed
+    if live is not None or snapshot.is_unread:
+        needed = read_needed_of(snapshot, retention, found, listed is not None, live)
     else:
-        found, needed = listed, with_unseen(needed, listed)
+        needed = read_needed(snapshot, retention)
+        needed = needed if listed is None else with_unseen(needed, listed)
     directories = empty_directories(found, needed)
     listed_directories = total(found.column("is_directory").cast(pa.int64())) + 1
     # What the log says was removed is no hidden file of somebody else's, whatever its name.
@@ -292,8 +298,8 @@ def _preview(plan: _Plan, cutoff_ms: int, clones: Sequence[Snapshot]) -> VacuumP
     if not plan.files.num_rows:
         return VacuumPreview(snapshot.version, cutoff_ms, plan.files, plan.directories, ())
     listing = read_retention(snapshot, cutoff_ms).listing
-    history = read_file_history(snapshot.store, listing, snapshot.version)
     gone = plan.files.column("path").combine_chunks()
+    history = read_file_history(snapshot.store, listing, snapshot.version, gone)
     lost = versions_where(history, history.without(gone) & history.known)
     known = {time.version: time.timestamp_ms for time in file_times(listing.commits)}
     times = tuple(known.get(version) for version in lost)
@@ -308,6 +314,7 @@ class _Run:
     request: VacuumRequest
     cutoff_ms: int
     listed: pa.Table | None
+    live: LiveFiles | None
     retry: RetryPolicy
 
     def carry_out(self, plan: _Plan) -> Vacuumed:
@@ -337,7 +344,7 @@ class _Run:
         expected = plan.snapshot.version + (version > plan.snapshot.version)
         if newest.version == expected:
             return replace(plan, snapshot=newest)
-        return _plan(newest, self.listed, self.cutoff_ms)
+        return _plan(newest, self.listed, self.cutoff_ms, self.live)
 
     def _delete(self, plan: _Plan) -> tuple[int, int, int]:
         """Files, their bytes, and directories that were deleted."""
@@ -361,8 +368,7 @@ class _Run:
         newest = _newest(snapshot)
         if newest.version == snapshot.version or not len(deleted):
             return
-        live = needed_files(newest.files.to_batches(), newest.store.url).paths
-        lost = deleted.filter(pc.is_in(deleted, value_set=live)).to_pylist()
+        lost = named_among(newest, deleted)
         if lost:
             raise NotFound(
                 f"version {newest.version} names {len(lost)} files that were deleted while it was committed: {lost[0]}",

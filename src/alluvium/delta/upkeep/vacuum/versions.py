@@ -4,7 +4,7 @@ be once some files were gone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -14,17 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.columns import long_column, string_column
-from alluvium.delta.features.registry import ensure_readable_protocol
 from alluvium.delta.log.columns import deletion_vector_column
 from alluvium.delta.log.read import commit_version
 from alluvium.delta.log.read_changes import load_commit
 from alluvium.delta.log.replay import logical_file_keys
-from alluvium.delta.log.segment import Listing, list_segment
-from alluvium.delta.log.state import load_state
+from alluvium.delta.log.segment import Listing
 from alluvium.delta.terms.lines import decode_lines
 from alluvium.delta.terms.spec import DELETION_VECTOR, DeletionVector, Long, Wire
 from alluvium.delta.upkeep.vacuum.files import ABSOLUTE, stored_paths, vector_paths
-from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import ObjectInfo, Store
@@ -40,6 +38,9 @@ EVENTS = pa.schema(
         pa.field("deletionVector", DELETION_VECTOR),
     ]
 )
+
+#: Commits that are read together.
+_RUN = 2_000
 
 Flags = npt.NDArray[np.bool_]
 
@@ -83,10 +84,7 @@ class FileHistory:
         Args:
             gone: Paths as a listing has them.
         """
-        batch = as_batch(self.events.filter(pc.not_equal(self.events.column("kind"), RECORDED)))
-        data = pc.is_in(stored_paths(batch.column("path"), self.root), value_set=gone)
-        vectors = pc.is_in(vector_paths(batch.column("deletionVector"), self.root), value_set=gone)
-        return self._covered(batch.filter(pc.fill_null(pc.or_kleene(data, vectors), False)))
+        return self._covered(as_batch(_naming(self.events, gone, self.root)))
 
     def _covered(self, touched: pa.RecordBatch) -> Flags:
         """The versions in which one of some files was live: from when it was added until it was removed."""
@@ -126,6 +124,12 @@ def read_events(store: Store, commits: Sequence[ObjectInfo]) -> pa.Table:
     return pa.Table.from_batches(found, EVENTS)
 
 
+def read_events_by_runs(store: Store, commits: Sequence[ObjectInfo]) -> Iterator[pa.Table]:
+    """As `read_events`, of some commits after the others: a week may have more than should be held."""
+    for start in range(0, len(commits), _RUN):
+        yield read_events(store, commits[start : start + _RUN])
+
+
 def _parse(data: bytes, path: str, version: int) -> pa.RecordBatch:
     kinds: list[int] = []
     files: list[_File] = []
@@ -144,8 +148,22 @@ def _parse(data: bytes, path: str, version: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=EVENTS)
 
 
-def read_file_history(store: Store, listing: Listing, newest: int) -> FileHistory:
+def _naming(events: pa.Table, files: pa.Array | pa.ChunkedArray, root: str) -> pa.Table:
+    """Which of some events are about some files, or their vectors."""
+    batch = as_batch(events.filter(pc.not_equal(events.column("kind"), RECORDED)))
+    data = pc.is_in(stored_paths(batch.column("path"), root), value_set=files)
+    vectors = pc.is_in(vector_paths(batch.column("deletionVector"), root), value_set=files)
+    return pa.Table.from_batches([batch.filter(pc.fill_null(pc.or_kleene(data, vectors), False))])
+
+
+def read_file_history(store: Store, listing: Listing, newest: int, of: pa.Array | None = None) -> FileHistory:
     """All that the log still tells of files, up to a version.
+
+    Args:
+        store: The table's objects.
+        listing: Of its log.
+        newest: The version.
+        of: Only of these files, as a listing has them.
 
     Raises:
         CorruptTable: A commit or a checkpoint is damaged.
@@ -157,8 +175,13 @@ def read_file_history(store: Store, listing: Listing, newest: int) -> FileHistor
         for version, info in listing.commits.items()
         if first <= version <= newest and known[version - first] and version not in starts
     ]
-    parts = [*(_live_at(store, version) for version in starts), read_events(store, commits)]
-    return FileHistory(store.url, first, known, starts, pa.concat_tables(parts))
+
+    def kept(events: pa.Table) -> pa.Table:
+        return events if of is None else _naming(events, of, store.url)
+
+    parts = [events for version in starts for events in _live_at(store, version, kept)]
+    parts += map(kept, read_events_by_runs(store, commits))
+    return FileHistory(store.url, first, known, starts, pa.concat_tables([EVENTS.empty_table(), *parts]))
 
 
 def _known(listing: Listing, first: int, newest: int) -> tuple[Flags, tuple[int, ...]]:
@@ -175,18 +198,20 @@ def _known(listing: Listing, first: int, newest: int) -> tuple[Flags, tuple[int,
     return known, tuple(starts)
 
 
-def _live_at(store: Store, version: int) -> pa.Table:
-    """The live files of a version, as if it had added them."""
-    state = load_state(store, list_segment(store, version), ensure_readable_protocol)
-    files = state.files
-    columns = [
-        pa.repeat(pa.scalar(version, pa.int64()), files.num_rows),
-        pa.repeat(pa.scalar(ADDED, pa.int64()), files.num_rows),
-        files.column("path"),
-        files.column("size"),
-        files.column("deletionVector"),
-    ]
-    return pa.Table.from_arrays(columns, schema=EVENTS)
+def _live_at(store: Store, version: int, kept: Callable[[pa.Table], pa.Table]) -> list[pa.Table]:
+    """Some of the live files of a version, as if it had added them."""
+
+    def as_events(files: pa.Table) -> pa.Table:
+        columns = [
+            pa.repeat(pa.scalar(version, pa.int64()), files.num_rows),
+            pa.repeat(pa.scalar(ADDED, pa.int64()), files.num_rows),
+            files.column("path"),
+            files.column("size"),
+            files.column("deletionVector"),
+        ]
+        return kept(pa.Table.from_arrays(columns, schema=EVENTS))
+
+    return load_snapshot(store, version).map_files(as_events)
 
 
 def as_batch(table: pa.Table) -> pa.RecordBatch:
