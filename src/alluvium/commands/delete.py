@@ -24,7 +24,7 @@ from alluvium.commands.rows.verb import Verb, delete_metrics
 from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
 from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.rows.row_edits import live_counts
-from alluvium.delta.view.scan import whole_files
+from alluvium.delta.view.scan import decided_files
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
@@ -130,9 +130,9 @@ def apply_deletion(
     """
     snapshot = target.snapshot
     assert snapshot is not None, "rows are deleted from a version"
-    whole = whole_files(snapshot, where)
-    if not whole.undecided.num_rows and _is_counted(snapshot, whole.every):
-        return remove_whole(target, candidates_of(snapshot, whole.every), scope, verb, dry_run)
+    decided = decided_files(snapshot, where)
+    if decided is not None and _is_counted(snapshot, decided):
+        return remove_whole(target, candidates_of(snapshot, decided), scope, verb, dry_run)
     candidates = choose_candidates(snapshot, where)
     if not candidates.files.num_rows:
         return remove_whole(target, candidates, scope, verb, dry_run)

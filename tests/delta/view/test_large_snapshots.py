@@ -13,6 +13,9 @@ from delta_values import make_metadata, make_stats
 from large_logs import in_small_pieces, listed, load_unread
 from plain_writer import SCHEMA, commit_rows
 
+import alluvium
+from alluvium.api.delta import snapshots as doors
+from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 from alluvium.delta.description.create import new_config
 from alluvium.delta.log import state as states
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
@@ -22,13 +25,15 @@ from alluvium.delta.log.segment import list_log
 from alluvium.delta.log.state import MAX_CHECKPOINT_ACTIONS, MAX_CHECKPOINT_BYTES
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.terms.spec import Add, DeletionVector, Protocol, Remove, format_actions
+from alluvium.delta.view import snapshot as snapshots
 from alluvium.delta.view.answers import count_from_log
-from alluvium.delta.view.scan import plan_scan, select_files
+from alluvium.delta.view.scan import decided_files, plan_scan, select_files, whole_files
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot, refresh
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import Replace
+from alluvium.storage.open import open_store
 from alluvium.storage.stores.local import LocalStore
 from alluvium.storage.stores.memory import MemoryStore
 
@@ -240,3 +245,50 @@ def test_ids_of_rows_go_on(tmp_path: Path) -> None:
     numbers = sorted(files["baseRowId"].to_pylist())
     assert numbers == [0, *(1 + n * (n - 1) // 2 for n in range(1, 9))]
     assert files.filter(pa.compute.is_null(files["defaultRowCommitVersion"])).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    "where", ["p = 'a'", "p = 'b'", "p = 'nowhere'", "id = 5", "p = 'a' AND id > 3", None], ids=str
+)
+def test_what_goes_as_a_whole(store: MemoryStore, where: str | None) -> None:
+    predicate = None if where is None else parse_predicate(where, SCHEMA)
+    whole, late = whole_files(load_snapshot(store), predicate), load_unread(store)
+    found = decided_files(late, predicate)
+    assert late.is_unread == (predicate is not None)
+    if whole.undecided.num_rows:
+        assert found is None and decided_files(load_snapshot(store), predicate) is None
+    else:
+        assert found is not None and listed(found) == listed(whole.every)
+        again = decided_files(load_snapshot(store), predicate)
+        assert again is not None and listed(again) == listed(whole.every)
+    assert load_unread(store).count_files() == load_snapshot(store).files.num_rows == 9
+
+
+def test_rows_are_changed_without_a_list_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DELETE, UPDATE and MERGE that meet some files, and an overwrite of one partition."""
+    url = str(tmp_path)
+    for n in range(6):
+        rows = pa.table({"id": pa.array([n, n + 10], pa.int64()), "p": ["ab"[n % 2]] * 2})
+        alluvium.write(rows, url, mode="append", partition_by="p")
+    write_checkpoint_at(load_snapshot(LocalStore(url)))
+
+    def refuse(snapshot: Snapshot) -> None:
+        raise AssertionError("all files are read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots.load_snapshot, "__defaults__", (None, None, "UTC", 0))
+        patch.setattr(doors, "MAX_CHECKPOINT_BYTES", 0)
+        patch.setattr(doors.open_snapshot, "__defaults__", (None, None, "UTC", open_store, 0))
+        patch.setattr(Snapshot, "whole", property(refuse))
+        RECENT.clear()
+        table = PortableDeltaTable.forPath(url)
+        table.delete("id = 3")
+        table.delete("p = 'b' AND id = 11")
+        table.update("id = 2", {"id": "22"})
+        source = pa.table({"id": pa.array([4, 40], pa.int64()), "p": ["a", "c"]})
+        merge = table.merge(source, "t.id = s.id")
+        merge.whenMatchedUpdate(set={"id": "s.id + 100"}).whenNotMatchedInsertAll().execute()
+        alluvium.write(pa.table({"id": pa.array([7], pa.int64()), "p": ["c"]}), url, mode="overwrite",
+                       replaceWhere="p = 'c'")  # fmt: skip
+    RECENT.clear()
+    assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == [0, 1, 5, 7, 10, 12, 13, 14, 15, 22, 104]

@@ -205,5 +205,6 @@ class _FreshRows:
         snapshot, touched = self._target.snapshot, changes.touched
         if snapshot is None or not touched.num_rows:
             return 0
-        places = pc.index_in(touched["path"], value_set=data_paths(snapshot.files).combine_chunks())
-        return int(pc.sum(live_counts(snapshot, snapshot.files.take(places))).as_py() or 0)
+        named = touched["path"].combine_chunks()
+        files = snapshot.pick_files(lambda some: some.filter(pc.is_in(data_paths(some), value_set=named)))
+        return int(pc.sum(live_counts(snapshot, files)).as_py() or 0)

@@ -25,7 +25,7 @@ from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import candidates_of, choose_candidates
 from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.rows.row_edits import live_counts
-from alluvium.delta.view.scan import whole_files
+from alluvium.delta.view.scan import decided_files
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression, names_only, within
@@ -157,9 +157,9 @@ def _delete(
     where = _condition(condition, snapshot, asked, "DELETE")
     shown = msgspec.json.encode([condition or "true"]).decode()
     verb = Verb(Operation("DELETE", {"predicate": shown}, {}, asked.engine), delete_metrics, started, txn=asked.txn)
-    whole = whole_files(snapshot, where)
-    if not whole.undecided.num_rows and live_counts(snapshot, whole.every).null_count == 0:
-        return remove_whole(target, candidates_of(snapshot, whole.every), where, verb, asked.dry_run)
+    decided = decided_files(snapshot, where)
+    if decided is not None and live_counts(snapshot, decided).null_count == 0:
+        return remove_whole(target, candidates_of(snapshot, decided), where, verb, asked.dry_run)
     candidates = choose_candidates(snapshot, where)
     mode = row_change_mode(target.config, candidates, masks=True)
     judge: Judge = Deletion(where, asked.time_zone)

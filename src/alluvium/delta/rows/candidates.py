@@ -64,7 +64,7 @@ class Candidates:
 
     @property
     def total_files(self) -> int:
-        return int(self.snapshot.files.num_rows)
+        return self.snapshot.count_files()
 
     @property
     def stored_ids(self) -> StoredIds | None:

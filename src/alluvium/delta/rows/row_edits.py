@@ -69,8 +69,9 @@ def edit_files(snapshot: Snapshot, touched: pa.Table) -> EditedFiles:
         CorruptTable: A vector that is there is damaged, a file does not say how many rows it has, or has fewer than
             it must have had.
     """
-    files = snapshot.files
-    rows = pc.index_in(touched["path"], value_set=data_paths(files).combine_chunks())
+    named = touched["path"].combine_chunks()
+    files = snapshot.pick_files(lambda some: some.filter(pc.is_in(data_paths(some), value_set=named)))
+    rows = pc.index_in(named, value_set=data_paths(files).combine_chunks())
     live = files.take(rows)
     masks = _chunk(touched["mask"])
     stays = masks.is_valid()

@@ -147,7 +147,26 @@ def whole_files(snapshot: Snapshot, where: Expression | None) -> WholeSelection:
         snapshot: The version.
         where: None: all files.
     """
-    files = snapshot.files
+    return _whole_among(snapshot, snapshot.files, where)
+
+
+def decided_files(snapshot: Snapshot, where: Expression | None) -> pa.Table | None:
+    """The files of `whole_files` that go; None where those that are undecided are any."""
+    if where is None:
+        return snapshot.files
+
+    def see(files: pa.Table) -> pa.Table | None:
+        found = _whole_among(snapshot, files, where)
+        return None if found.undecided.num_rows else found.every
+
+    if not snapshot.is_unread:
+        return see(snapshot.files)
+    parts = snapshot.map_files(see)
+    every = [part for part in parts if part is not None]
+    return joined(every) if len(every) == len(parts) else None
+
+
+def _whole_among(snapshot: Snapshot, files: pa.Table, where: Expression | None) -> WholeSelection:
     if where is None:
         return WholeSelection(files, files.slice(0, 0))
     found = decide_whole(where, snapshot.statistics(files), snapshot.time_zone)

@@ -114,6 +114,10 @@ class Snapshot:
         """The live files that a function picks out of those that it is given; schema `FILES`, each once."""
         return joined(self.map_files(pick)) if self.is_unread else pick(self.files)
 
+    def count_files(self) -> int:
+        """How many files are live."""
+        return sum(self.map_files(lambda files: int(files.num_rows)))
+
     def statistics(self, files: pa.Table) -> AddStatistics:
         """Statistics of some of the live files; those of all of them are decoded once."""
         return self.once("statistics", lambda: self._decode(files)) if self.is_all(files) else self._decode(files)

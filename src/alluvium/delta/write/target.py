@@ -29,7 +29,7 @@ from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.file_properties import NO_LAYOUT, FileLayout
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Txn
 from alluvium.delta.view.partitions import partition_keys, partitions_predicate
-from alluvium.delta.view.scan import whole_files
+from alluvium.delta.view.scan import decided_files, whole_files
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
 from alluvium.delta.write.symlink_manifest import keeps_manifests, update_manifests, write_manifests
 from alluvium.delta.write.write import added_files, change_files, partition_maps, plan_change_files, plan_write
@@ -148,7 +148,7 @@ class DeltaTarget:
                 hint=f"partition columns: {', '.join(self.config.partition_columns) or 'none'}",
             )
         by_values = named_paths(replace.where) <= partitions
-        return not by_values or whole_files(self.snapshot, replace.where).undecided.num_rows > 0
+        return not by_values or decided_files(self.snapshot, replace.where) is None
 
     def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
         """New rows must lie in what they replace, or they would stand beside it."""
@@ -271,21 +271,22 @@ class DeltaTarget:
         """The live files that an overwrite removes."""
         if replace is None or self.snapshot is None:
             return FILES.empty_table()
-        files = self.snapshot.files
         if replace.dynamic:
             zone = self.snapshot.time_zone
             written = partition_keys(added, self.config, zone)
-            return files.filter(pc.is_in(partition_keys(files, self.config, zone), value_set=written))
-        found = whole_files(self.snapshot, replace.where)
-        if found.undecided.num_rows:
+            return self.snapshot.pick_files(
+                lambda files: files.filter(pc.is_in(partition_keys(files, self.config, zone), value_set=written))
+            )
+        found = decided_files(self.snapshot, replace.where)
+        if found is None:
             # `replaces_rows` sends such conditions to the rows; no file is removed whose rows may have to stay.
             raise UnsupportedFeature(
                 f"replaceWhere by a condition that partition values do not decide: {replace.sql}",
                 code="replace-where-data",
-                path=found.undecided["path"][0].as_py(),
+                path=whole_files(self.snapshot, replace.where).undecided["path"][0].as_py(),
                 hint="compare partition columns with constants",
             )
-        return found.every
+        return found
 
     def _draft(self, parts: _Parts, operation: Operation, read: ReadScope) -> Draft:
         now_ms = int(time.time() * 1000)

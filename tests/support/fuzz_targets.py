@@ -1,0 +1,130 @@
+"""What the fuzzer gives bytes to: by name seeds, and a function that reads bytes where they come in from outside.
+
+Only errors of ours may come out. `TARGETS` makes a target when it is asked for: tables, stores and decoders that do not
+change are made once, so that an input costs little.
+"""
+
+from __future__ import annotations
+
+import sys
+import uuid
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import fuzz_targets_delta
+import fuzz_targets_files
+import fuzz_targets_paimon
+import fuzz_targets_text
+from fuzz_mutations import _BYTES, _JSON
+
+from alluvium.errors import AlluviumError
+
+#: Inputs are no longer than this, unless a seed is.
+MAX_BYTES = 16 << 10
+
+
+class Forbidden(BaseException):
+    """Something that no reader of bytes has to do: a process, a connection, a file."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One of the functions.
+
+    Attributes:
+        name: As the command line calls it.
+        seeds: Whole inputs, made by writers of this project.
+        act: Reads an input; gives a word for what became of it.
+    """
+
+    name: str
+    seeds: Sequence[bytes]
+    act: Callable[[bytes], str]
+
+    def play(self, data: bytes) -> str:
+        """`ok`, another word of the function's, or the code of an error of ours."""
+        _WATCH.on = True
+        try:
+            return self.act(data)
+        except AlluviumError as error:
+            str(error)
+            return error.code
+        finally:
+            _WATCH.on = False
+
+
+_MAKERS: Mapping[str, Callable[[], tuple[Sequence[bytes], Callable[[bytes], str]]]] = {
+    **fuzz_targets_delta.MAKERS,
+    **fuzz_targets_files.MAKERS,
+    **fuzz_targets_paimon.MAKERS,
+    **fuzz_targets_text.MAKERS,
+}
+
+NAMES = tuple(sorted(_MAKERS))
+
+
+def make_target(name: str) -> Target:
+    """A target, all of its seeds played once: what is loaded late is loaded then."""
+    warnings.simplefilter("ignore")
+    seeds, act = _MAKERS[name]()
+    return Target(name, tuple(seeds), act)
+
+
+# -- what must not happen ---------------------------------------------------------------------------------------------
+
+#: Of the interpreter's audit events those that nobody causes who reads bytes out of memory.
+_FORBIDDEN = frozenset({
+    "os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.connect", "socket.getaddrinfo",
+    "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree", "pickle.find_class",
+})  # fmt: skip
+#: Where the interpreter and its libraries read their own parts.
+_OWN_FILES = (sys.prefix, sys.base_prefix, "/usr", "/etc/localtime", "/proc/", "/dev/null")
+
+
+class _Watch:
+    on = False
+
+    def __call__(self, event: str, told: tuple[object, ...]) -> None:
+        if not self.on:
+            return
+        if event in _FORBIDDEN:
+            raise Forbidden(f"{event} {told}")
+        if event == "open" and isinstance(told[0], str) and not told[0].endswith((".py", ".pyc")):
+            if not told[0].startswith(_OWN_FILES):
+                raise Forbidden(f"open {told}")
+
+
+_WATCH = _Watch()
+sys.addaudithook(_WATCH)
+
+
+# -- inputs -----------------------------------------------------------------------------------------------------------
+
+
+def mutated(data: bytes, others: Sequence[bytes], random: Random) -> bytes:
+    """An input changed a little, as the fuzzer of whole tables changes files."""
+    files = {"x": data, "y": random.choice(others)}
+    for _ in range(random.choice((1, 1, 2, 3))):
+        is_json = data.lstrip()[:1] == b"{"
+        change = random.choice(_JSON if is_json and random.random() < 0.7 else _BYTES)
+        change(files, "x", random)
+        if "x" not in files:
+            return b""
+    return files["x"][: 4 * MAX_BYTES]
+
+
+def structural(data: bytes, seed: int) -> bytes | None:
+    """One change of a JSON document; None: the input is none."""
+    if data.lstrip()[:1] != b"{":
+        return None
+    files = {"x": data}
+    random = Random(seed)
+    random.choice(_JSON)(files, "x", random)
+    return files["x"]
+
+
+def new_name() -> str:
+    """Of a store in memory that nobody else has."""
+    return uuid.uuid4().hex
