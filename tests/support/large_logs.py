@@ -5,7 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from alluvium.delta.log import large_checkpoint, pieces, read_checkpoint
+from alluvium.delta.log import read_checkpoint
+from alluvium.delta.log.large import checkpoint as large_checkpoint
+from alluvium.delta.log.large import pieces
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot
 from alluvium.storage.store import Store
 

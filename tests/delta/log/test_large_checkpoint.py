@@ -10,9 +10,9 @@ from delta_values import make_config
 from large_logs import in_small_pieces, listed
 
 from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint, write_checkpoint
-from alluvium.delta.log.large_checkpoint import write_large_checkpoint
+from alluvium.delta.log.large.checkpoint import write_large_checkpoint
+from alluvium.delta.log.large.pieces import Pieces
 from alluvium.delta.log.names import LAST_CHECKPOINT_PATH
-from alluvium.delta.log.pieces import Pieces
 from alluvium.delta.log.segment import list_log, list_segment
 from alluvium.delta.log.state import LogState, load_state
 from alluvium.delta.log_upkeep.file_columns import checkpoint_files

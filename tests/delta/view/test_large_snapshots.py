@@ -19,8 +19,8 @@ from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 from alluvium.delta.description.create import new_config
 from alluvium.delta.log import state as states
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
+from alluvium.delta.log.large.pieces import Pieces
 from alluvium.delta.log.names import commit_path
-from alluvium.delta.log.pieces import Pieces
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.log.state import MAX_CHECKPOINT_ACTIONS, MAX_CHECKPOINT_BYTES
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at

@@ -14,9 +14,9 @@ from alluvium.commit.loop import Entry
 from alluvium.delta.features.log import v2_checkpoint
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.checksum import checksum_after
-from alluvium.delta.log.large_checkpoint import write_large_checkpoint
+from alluvium.delta.log.large.checkpoint import write_large_checkpoint
+from alluvium.delta.log.large.pieces import Pieces
 from alluvium.delta.log.names import checksum_path
-from alluvium.delta.log.pieces import Pieces
 from alluvium.delta.log_upkeep.file_columns import checkpoint_files
 from alluvium.delta.log_upkeep.log_cleanup import clean_up_log
 from alluvium.delta.terms.config import TableConfig

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.features.rows.deletion_vectors import ensure_sound_vectors, live_row_counts
-from alluvium.delta.log.pieces import joined
+from alluvium.delta.log.large.pieces import joined
 from alluvium.delta.statistics.stats_values import EXACT_DIGITS
 from alluvium.delta.view.scan import Selection, select_files, select_some
 from alluvium.delta.view.snapshot import Snapshot

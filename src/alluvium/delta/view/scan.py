@@ -17,7 +17,7 @@ from alluvium.delta.features.columns.generated_partitions import (
 )
 from alluvium.delta.features.feature import ScanContext
 from alluvium.delta.features.registry import SCAN_PASSES
-from alluvium.delta.log.pieces import joined
+from alluvium.delta.log.large.pieces import joined
 from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.view.partitions import partition_constants

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from alluvium.delta.features.log.in_commit_timestamp import enablement
 from alluvium.delta.features.registry import ensure_readable, ensure_readable_protocol
-from alluvium.delta.log.pieces import Pieces, joined
+from alluvium.delta.log.large.pieces import Pieces, joined
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import MAX_CHECKPOINT_BYTES, LogState, advance, apply_commits, load_state
 from alluvium.delta.log.timeline import version_at

@@ -27,9 +27,9 @@ from alluvium.delta.log.checkpoint import (
 )
 from alluvium.delta.log.checkpoint_rows import CheckpointFile, Rows, count_rows
 from alluvium.delta.log.columns import conform_fitting
+from alluvium.delta.log.large.pieces import Pieces
 from alluvium.delta.log.last_checkpoint import publish_last_checkpoint
 from alluvium.delta.log.names import SIDECAR_DIRECTORY, checkpoint_paths
-from alluvium.delta.log.pieces import Pieces
 from alluvium.delta.terms.spec import FILES, TOMBSTONES, LastCheckpoint, Sidecar
 
 #: Bytes of a file of the checkpoint, by those of the one before: each is held when it is sent.
