@@ -65,7 +65,7 @@ STEPS: list[tuple[str, Callable[[LocalStore], object], str, str, str]] = [
     ("delete", lambda s: s.delete("d/a"), "unlink", "d/a", "d/a"),
     ("delete all", lambda s: s.delete_all(["d/a", "d/b"]), "unlink", "d/b", "d/b"),
     ("remove directory", lambda s: s.remove_directory("d"), "rmdir", "d", "d"),
-    ("list", lambda s: s.list_from("d"), "scandir", "d", "d"),
+    ("list", lambda s: s.list_from("d"), "listdir", "d", "d"),
     ("list names", lambda s: s.list_names("d"), "scandir", "d", "d"),
     ("list tree", lambda s: list(s.list_tree("d")), "scandir", "d", "d"),
     ("list columns", lambda s: list(s.list_columns("d", lambda _: False)), "scandir", "d", "d"),

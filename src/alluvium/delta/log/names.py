@@ -112,9 +112,13 @@ def checksum_path(version: int) -> str:
     return f"{LOG_DIRECTORY}/{version:020d}.crc"
 
 
+#: How the names of log compactions end.
+COMPACTED_END = ".compacted.json"
+
+
 def compacted_path(start: int, end: int) -> str:
     """Path of a log compaction, relative to the table's root."""
-    return f"{LOG_DIRECTORY}/{start:020d}.{end:020d}.compacted.json"
+    return f"{LOG_DIRECTORY}/{start:020d}.{end:020d}{COMPACTED_END}"
 
 
 def checkpoint_paths(version: int, parts: int | None = None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from alluvium.delta.features.log import checkpoint_protection
 from alluvium.delta.log.names import (
+    COMPACTED_END,
     LOG_DIRECTORY,
     SIDECAR_DIRECTORY,
     CheckpointName,
@@ -107,13 +108,13 @@ def _is_clean(store: Store, oldest_ms: int) -> bool:
 
     Something goes only behind a checkpoint that has an older entry before it, and whose commit has expired.
     """
-    names = [parse_name(name) for name in store.list_names(LOG_DIRECTORY)]
-    if any(isinstance(name, CompactedName) for name in names) or store.list_names(SIDECAR_DIRECTORY):
+    names = store.list_names(LOG_DIRECTORY)
+    if any(name.endswith(COMPACTED_END) for name in names) or store.list_names(SIDECAR_DIRECTORY):
         return False
-    entries = [n.version for n in names if isinstance(n, (CommitName, CheckpointName, ChecksumName))]
-    oldest = min(entries, default=0)
-    checkpoints = (n.version for n in names if isinstance(n, CheckpointName) and n.version > oldest)
-    first = min(checkpoints, default=None)
+    # In the order of their names, which is that of their versions: the first few tell.
+    entries = (n for n in map(parse_name, names) if isinstance(n, (CommitName, CheckpointName, ChecksumName)))
+    oldest = next((n.version for n in entries), 0)
+    first = next((n.version for n in entries if isinstance(n, CheckpointName) and n.version > oldest), None)
     if first is None:
         return True
     try:
