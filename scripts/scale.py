@@ -37,14 +37,16 @@ from pyspark.sql import functions as F
 import alluvium
 from alluvium.api.delta.maintenance import write_checkpoint
 from alluvium.api.delta.portable.delta_table import PortableDeltaTable
+from alluvium.delta.view import recent
 
 SOURCE = Path(alluvium.__file__).parents[1]
 #: Files of the simulated log: rows of each, partitions, files of one part of its checkpoint.
 ROWS, DAYS, PART = 1_000, 1_000, 1_000_000
 #: Commits behind the checkpoint.
 TAIL = 10
-#: Who appends once a second finds a log that has come to rest: what was read of it is known by its files' times.
-SETTLED_S = 0.06
+#: Who appends once a second finds a log that has come to rest: what was read of it is known by its files' times. Here
+#: it rests after 10 ms instead of 50: the files of a disk in memory tell times to 4.
+SETTLED_S, SETTLED_MS = 0.012, 10
 #: For how long the log and removed files are kept, and how old what is to expire is made: days count by their midnight.
 KEPT_S, OLD_S = 60, 4 * 86_400
 METADATA = {
@@ -244,6 +246,7 @@ def day(asked: argparse.Namespace) -> None:
 
 
 def _play_day(asked: argparse.Namespace, url: str) -> None:
+    recent.SETTLED_NEAR_MS = SETTLED_MS
     alluvium.write(_row(), url, mode="append")
     table = PortableDeltaTable.forPath(url)
     kept = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")

@@ -163,6 +163,15 @@ def test_a_file_that_the_checkpoint_lists_twice_is_read_once(store: MemoryStore)
         assert listed(found.files) == listed(expected.files)
         assert len(found.certain) == found.files.num_rows
     assert listed(load_unread(store).files) == listed(whole.files)
+    late = load_unread(store)
+    assert late.count_files() == whole.files.num_rows
+    for where in (None, "p = 'a'"):
+        asked = None if where is None else parse_predicate(where, SCHEMA)
+        found, counted = count_from_log(load_unread(store), asked), count_from_log(whole, asked)
+        assert (found.rows, found.decided) == (counted.rows, counted.decided)
+    last = write_checkpoint_at(load_unread(store))
+    assert last.num_of_add_files == whole.files.num_rows
+    assert settled(load_snapshot(store).files) == settled(whole.files)
 
 
 def test_what_counts_as_large(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

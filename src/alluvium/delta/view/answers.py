@@ -67,7 +67,7 @@ def count_from_log(snapshot: Snapshot, where: Expression | None) -> Counted:
     """
     if not snapshot.is_unread:
         return _counted(snapshot, select_files(snapshot, where))
-    found = snapshot.map_files(lambda files: _counted(snapshot, select_some(snapshot, files, where)))
+    found = snapshot.map_files(lambda files: _counted(snapshot, select_some(snapshot, files, where)), each_once=True)
     rows, decided = sum(counted.rows for counted in found), sum(counted.decided for counted in found)
     return Counted(rows, decided, joined([counted.undecided for counted in found]))
 
