@@ -6,8 +6,10 @@ import uuid
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from delta_values import make_metadata, make_stats
 from large_logs import in_small_pieces, listed, load_unread
@@ -22,7 +24,7 @@ from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.large.pieces import Pieces
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.log.state import MAX_CHECKPOINT_ACTIONS, MAX_CHECKPOINT_BYTES
+from alluvium.delta.log.state import MAX_CHECKPOINT_BYTES
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.terms.spec import Add, DeletionVector, Protocol, Remove, format_actions
 from alluvium.delta.view import snapshot as snapshots
@@ -174,21 +176,23 @@ def test_a_file_that_the_checkpoint_lists_twice_is_read_once(store: MemoryStore)
     assert settled(load_snapshot(store).files) == settled(whole.files)
 
 
-def test_what_counts_as_large(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytes, or actions where the bytes are not few."""
-    total = sum(info.size for info in list_log(store).checkpoints[0])
-    assert (MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_ACTIONS) == (512 << 20, 3_000_000)
+@pytest.mark.parametrize("how", [{}, {"max_actions": 3}, {"v2": True, "max_actions": 3}], ids=str)
+def test_what_counts_as_large(store: MemoryStore, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]) -> None:
+    """Bytes, or actions: some writers need but a few bytes for each."""
+    assert (MAX_CHECKPOINT_BYTES, MAX_CHECKPOINT_BYTES // states.ACTION_BYTES) == (512 << 20, 2_999_278)
+    write_checkpoint(store, load_snapshot(store).state, CheckpointOptions(0, 1 << 50, **how))
+    listing = list_log(store).checkpoints[2]
+    files = [*listing, *store.list_from("_delta_log/_sidecars")]
+    total = sum(info.size for info in files)
+    rows = sum(pq.read_metadata(store.open_input(info.path)).num_rows for info in files)
 
     def is_unread(limit: int) -> bool:
         RECENT.clear()
         return load_snapshot(store, max_checkpoint_bytes=limit).is_unread
 
-    assert [is_unread(limit) for limit in (total - 1, total, 16 * total)] == [True, False, False]
-    monkeypatch.setattr(states, "MAX_CHECKPOINT_ACTIONS", 11)
-    assert [is_unread(limit) for limit in (16 * total - 1, 16 * total)] == [True, False]
-    # Ten files, the protocol and the metadata.
-    monkeypatch.setattr(states, "MAX_CHECKPOINT_ACTIONS", 12)
-    assert not is_unread(16 * total - 1)
+    assert [is_unread(limit) for limit in (total - 1, total)] == [True, False]
+    monkeypatch.setattr(states, "ACTION_BYTES", total)
+    assert [is_unread(limit) for limit in (rows * total - 1, rows * total)] == [True, False]
 
 
 class Appends:

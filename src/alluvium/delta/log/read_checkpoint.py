@@ -68,6 +68,7 @@ class CheckpointHead:
         row_id_high_water_mark: If there is one.
         sidecars: Where more of its files are listed (feature `v2Checkpoint`).
         lists_files: Whether it may list files itself.
+        rows: Of its own files, as far as they are in Parquet.
     """
 
     protocol: Protocol | None = None
@@ -77,6 +78,7 @@ class CheckpointHead:
     row_id_high_water_mark: RowIdHighWaterMark | None = None
     sidecars: list[Sidecar] = field(default_factory=list)
     lists_files: bool = True
+    rows: int = 0
 
 
 def read_checkpoint_head(store: Store, checkpoint: Sequence[ObjectInfo]) -> CheckpointHead:
@@ -224,6 +226,7 @@ def _open(store: Store, info: ObjectInfo) -> Iterator[pq.ParquetFile]:
 
 def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
     with _open(store, info) as source:
+        head.rows += int(source.metadata.num_rows)
         written = set(source.schema_arrow.names)
         names = [name for name in _HEAD if name in written]
         for batch in source.iter_batches(_ROWS, use_threads=False, columns=names):

@@ -19,7 +19,7 @@ from alluvium.delta.log.compaction import (
     may_lack_domains,
     may_lack_removes,
 )
-from alluvium.delta.log.names import commit_path
+from alluvium.delta.log.names import SIDECAR_DIRECTORY, commit_path
 from alluvium.delta.log.read import CommitActions, commit_version, read_commits
 from alluvium.delta.log.read_checkpoint import (
     CheckpointHead,
@@ -37,9 +37,10 @@ from alluvium.storage.store import ObjectInfo, Store
 
 #: Checkpoints whose files are larger together are left unread until somebody needs all of them; bytes.
 MAX_CHECKPOINT_BYTES = 512 << 20
-#: And so are those of more file actions: some gigabyte of them. They are counted where a checkpoint is not small.
-MAX_CHECKPOINT_ACTIONS = 3_000_000
-_SMALL = 1 / 16
+#: As so many each file action counts at least, whatever a writer made of it: in memory it has twice as many.
+ACTION_BYTES = 179
+#: Sidecars that are together smaller than this part of the limit are not asked how many they list.
+_SMALL = 64
 #: Raises `UnsupportedFeature` or `CorruptTable` for a protocol that we cannot read.
 Gate = Callable[[Protocol], None]
 
@@ -89,8 +90,8 @@ def load_state(
         store: The table's objects.
         segment: What to read.
         ensure_readable: Called with the newest protocol before files are interpreted.
-        max_checkpoint_bytes: Of a checkpoint whose files are larger together, or list more than
-            `MAX_CHECKPOINT_ACTIONS`, those in Parquet are left unread; the state names them in `deferred`, and `files`
+        max_checkpoint_bytes: Of a checkpoint whose files are larger together, each of their actions counted as
+            `ACTION_BYTES` at least, those in Parquet are left unread; the state names them in `deferred`, and `files`
             and `tombstones` are of the later commits alone. None: all are read.
 
     Raises:
@@ -195,18 +196,20 @@ def _load(store: Store, segment: LogSegment, ensure_readable: Gate, max_checkpoi
     _judge(segment, head, actions, ensure_readable)
     sources = file_sources(segment.checkpoint, head)
     deferred: tuple[ObjectInfo, ...] = ()
-    if max_checkpoint_bytes is not None and _are_large(store, sources, max_checkpoint_bytes):
+    if max_checkpoint_bytes is not None and _are_large(store, sources, head, max_checkpoint_bytes):
         deferred = tuple(info for info in sources if not info.path.endswith(".json"))
         sources = [info for info in sources if info.path.endswith(".json")]
     return replace(_merge(segment, head, actions, read_checkpoint_files(store, sources)), deferred=deferred)
 
 
-def _are_large(store: Store, sources: Sequence[ObjectInfo], max_bytes: int) -> bool:
-    """Whether the files of a checkpoint list more than should be held. Some writers need five bytes a file."""
-    total = sum(info.size for info in sources)
-    if total <= max_bytes * _SMALL:
+def _are_large(store: Store, sources: Sequence[ObjectInfo], head: CheckpointHead, max_bytes: int) -> bool:
+    """Whether the files of a checkpoint list more than should be held. Some writers need five bytes an action."""
+    if max(sum(info.size for info in sources), head.rows * ACTION_BYTES) > max_bytes:
+        return True
+    sidecars = [info for info in sources if info.path.startswith(f"{SIDECAR_DIRECTORY}/")]
+    if sum(info.size for info in sidecars) * _SMALL <= max_bytes:
         return False
-    return total > max_bytes or count_checkpoint_rows(store, sources) > MAX_CHECKPOINT_ACTIONS
+    return (head.rows + count_checkpoint_rows(store, sidecars)) * ACTION_BYTES > max_bytes
 
 
 def _read_entries(store: Store, segment: LogSegment, head: CheckpointHead) -> CommitActions:
