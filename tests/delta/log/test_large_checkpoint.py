@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ from delta_values import make_config
 from large_logs import in_small_pieces, listed
 
 from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint, write_checkpoint
+from alluvium.delta.log.large import checkpoint as large_checkpoint
 from alluvium.delta.log.large.checkpoint import write_large_checkpoint
 from alluvium.delta.log.large.pieces import Pieces
 from alluvium.delta.log.names import LAST_CHECKPOINT_PATH
@@ -18,7 +20,7 @@ from alluvium.delta.log.state import LogState, load_state
 from alluvium.delta.log_upkeep.file_columns import checkpoint_files
 from alluvium.delta.terms.properties import parse_properties
 from alluvium.delta.terms.spec import Action, DomainMetadata, Protocol, RowIdHighWaterMark, Txn
-from alluvium.errors import CorruptTable
+from alluvium.errors import CorruptTable, StorageError
 
 from .conftest import LogWriter
 
@@ -194,3 +196,18 @@ def test_a_state_that_lacks_files_makes_no_checkpoint_at_once(log: LogWriter) ->
         write_checkpoint(log.store, state, CheckpointOptions(1_000, 500))
     with pytest.raises(ValueError, match="version 3 was read without"):
         format_checkpoint(state, CheckpointOptions(1_000, 500))
+
+
+def test_no_room_on_this_machine(log: LogWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says where room is needed; the log stays as it was."""
+    fill(log)
+
+    def refuse(file: large_checkpoint.CheckpointFile, rows: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = {info.path for info in log.store.list_tree("_delta_log")}
+    monkeypatch.setattr(large_checkpoint.CheckpointFile, "write", refuse)
+    with pytest.raises(StorageError, match="No space left") as raised:
+        write_large_checkpoint(Pieces(log.store, unread(log)), CheckpointOptions(1_000, 500), lambda files: files)
+    assert "TMPDIR" in str(raised.value)
+    assert {info.path for info in log.store.list_tree("_delta_log")} == before

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,6 +31,7 @@ from alluvium.delta.log.large.pieces import Pieces
 from alluvium.delta.log.last_checkpoint import publish_last_checkpoint
 from alluvium.delta.log.names import SIDECAR_DIRECTORY, checkpoint_paths
 from alluvium.delta.terms.spec import FILES, TOMBSTONES, LastCheckpoint, Sidecar
+from alluvium.storage.failures import storage_error
 
 #: Bytes of a file of the checkpoint, by those of the one before: each is held when it is sent.
 _PART_BYTES = 128 << 20
@@ -49,10 +50,11 @@ def write_large_checkpoint(
         formed: Live files with the columns that the checkpoint shall have.
 
     Raises:
-        CorruptTable: The checkpoint before is damaged (`damaged-checkpoint`); nothing was written.
+        CorruptTable: The checkpoint before is damaged, or lists a file twice (`damaged-checkpoint`); nothing was written.
+        StorageError: This machine's disk has no room; nothing was written.
     """
     store, state = pieces.store, pieces.state
-    with tempfile.TemporaryDirectory(prefix="alluvium-checkpoint-") as folder:
+    with _on_this_disk(store.url), tempfile.TemporaryDirectory(prefix="alluvium-checkpoint-") as folder:
         with _Sorter(Path(folder), pieces, options, formed) as sorter:
             adds, removes = sorter.sort()
         files = sorter.files()
@@ -167,6 +169,17 @@ class _Sorter:
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{number}.parquet"
+
+
+@contextmanager
+def _on_this_disk(url: str) -> Iterator[None]:
+    """What goes wrong with the temporary folder, as an error of ours; stores word their own."""
+    try:
+        yield
+    except OSError as error:
+        folder = tempfile.gettempdir()
+        hint = "the checkpoint is sorted in a temporary folder: name one that has room for it by TMPDIR"
+        raise storage_error("write", url, folder, error, hint) from error
 
 
 def _with_room(files: pa.Table) -> pa.Table:
