@@ -50,7 +50,8 @@ def write_large_checkpoint(
         formed: Live files with the columns that the checkpoint shall have.
 
     Raises:
-        CorruptTable: The checkpoint before is damaged, or lists a file twice (`damaged-checkpoint`); nothing was written.
+        CorruptTable: The checkpoint before is damaged, or lists a file twice (`damaged-checkpoint`); nothing was
+            written.
         StorageError: This machine's disk has no room; nothing was written.
     """
     store, state = pieces.store, pieces.state
