@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Iterator
 from itertools import chain
@@ -32,7 +33,7 @@ from alluvium.delta.view.answers import count_from_log
 from alluvium.delta.view.scan import decided_files, plan_scan, select_files, whole_files
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot, refresh
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.errors import CommitConflict
+from alluvium.errors import CommitConflict, NotFound
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
@@ -193,6 +194,24 @@ def test_what_counts_as_large(store: MemoryStore, monkeypatch: pytest.MonkeyPatc
     assert [is_unread(limit) for limit in (total - 1, total)] == [True, False]
     monkeypatch.setattr(states, "ACTION_BYTES", total)
     assert [is_unread(limit) for limit in (rows * total - 1, rows * total)] == [True, False]
+
+
+def test_another_table_took_its_place(tmp_path: Path) -> None:
+    """What is held of the first is not mixed with what lies there now."""
+    table = Appends(tmp_path)
+    for n in range(1, 5):
+        table.append(table.unread(), n)
+    held, again = table.unread(), table.unread()
+    shutil.rmtree(tmp_path)
+    other = Appends(tmp_path)
+    for n in range(1, 5):
+        other.append(other.unread(), 100 + n, 200 + n)
+    where = parse_predicate("id > 100", SCHEMA)
+    for ask in (lambda: held.files, lambda: count_from_log(held, None), lambda: select_files(again, where)):
+        with pytest.raises(NotFound, match="another stands in its place") as raised:
+            ask()
+        assert raised.value.code == "missing-version"
+    assert other.unread().files.num_rows == 5
 
 
 class Appends:

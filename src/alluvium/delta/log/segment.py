@@ -174,6 +174,19 @@ def list_commits_after(store: Store, segment: LogSegment) -> tuple[ObjectInfo, .
     return tuple(commits.values())
 
 
+def has_same_checkpoint(store: Store, segment: LogSegment) -> bool:
+    """Whether the files of a version's checkpoint are those that were listed: somebody may have written it again, or
+    another table in the place of this one. What is gone is left to whoever reads it.
+    """
+    listed = store.list_from(LOG_DIRECTORY, version_prefix(segment.checkpoint_version or 0))
+    now = {info.path: info for info in listed}
+    pairs = [(was, now.get(was.path, was)) for was in segment.checkpoint]
+    return all(
+        found == was or (was.identity and (found.size, found.identity) == (was.size, was.identity))
+        for was, found in pairs
+    )
+
+
 def not_a_table() -> NotFound:
     """The error for a directory without a log."""
     return NotFound(

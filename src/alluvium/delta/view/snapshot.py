@@ -12,13 +12,13 @@ import pyarrow as pa
 from alluvium.delta.features.log.in_commit_timestamp import enablement
 from alluvium.delta.features.registry import ensure_readable, ensure_readable_protocol
 from alluvium.delta.log.large.pieces import Pieces, joined
-from alluvium.delta.log.segment import list_segment
+from alluvium.delta.log.segment import has_same_checkpoint, list_segment
 from alluvium.delta.log.state import MAX_CHECKPOINT_BYTES, LogState, advance, apply_commits, load_state
 from alluvium.delta.log.timeline import version_at
 from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.view.recent import RecentSnapshots
-from alluvium.errors import CorruptTable
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -72,8 +72,19 @@ class Snapshot:
         """The state with all of its files, read now where they were left unread for their size."""
         if not self.state.deferred:
             return self.state
-        # All anew: where the checkpoint is damaged, another one or the commits may lead to the version.
-        return self.once("whole", lambda: load_state(self.store, self.state.segment, ensure_readable_protocol))
+        return self.once("whole", self._read_whole)
+
+    def _read_whole(self) -> LogState:
+        """All anew: where the checkpoint is damaged, another one or the commits may lead to the version."""
+        found = load_state(self.store, self.state.segment, ensure_readable_protocol)
+        if found.metadata.id != self.state.metadata.id:
+            raise NotFound(
+                f"version {self.version} is no longer that of the table that was opened: another stands in its place",
+                code="missing-version",
+                version=self.version,
+                hint="the table was dropped and made anew: open it again",
+            )
+        return found
 
     @property
     def is_unread(self) -> bool:
@@ -102,7 +113,7 @@ class Snapshot:
 
     def _by_pieces(self, see: Callable[[Pieces], list[T]]) -> list[T] | None:
         """None where all files are there, or have to be read together, since the checkpoint is damaged."""
-        if not self.is_unread:
+        if not self.is_unread or not has_same_checkpoint(self.store, self.state.segment):
             return None
         try:
             return see(Pieces(self.store, self.state))
