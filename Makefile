@@ -10,7 +10,7 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 matrix matrix-python interop torture histories lint format bench mutants wheel clean install install-spark40 readers stores system
+.PHONY: demo test test-fast test-spark40 matrix matrix-python interop torture histories fuzz lint format bench mutants wheel clean install install-spark40 readers stores system
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -83,6 +83,11 @@ WRITERS ?= python:6,deltalake:2
 histories: install readers
 	@$(RUN)/python scripts/histories.py --minutes $(MINUTES) --writers $(WRITERS) $(ARGS)
 
+# Inputs by coverage (Atheris) for all that reads bytes from outside, for MINUTES; goes on where the last call ended.
+fuzz: install
+	@$(RUN)/python -c "import atheris" 2>/dev/null || $(RUN)/python -m pip install --quiet "atheris>=3.0"
+	@$(RUN)/python scripts/fuzz.py run --minutes $(MINUTES) $(ARGS)
+
 wheel: install
 	@scripts/wheel_check.sh $(RUN)/python
 
@@ -94,6 +99,6 @@ mutants: install
 	@$(RUN)/python scripts/mutants.py --map $(VENV)/callers.jsonl $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .venv-py3* .venv-oldest .venv-pandas3 .bench .demo .torture dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .venv-py3* .venv-oldest .venv-pandas3 .bench .demo .torture .fuzz dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache spark-warehouse metastore_db derby.log
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -20,6 +20,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
+
+#: What the decoder of JSON raises at bytes that are none of its: undecodable text is a UnicodeDecodeError, too deep
+#: nesting a RecursionError.
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
 
 class AlluviumError(Exception):
     """Root of the tree.

@@ -12,6 +12,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 from fuzz_mutations import _BYTES, _JSON
@@ -69,6 +70,7 @@ _MODULES: Mapping[str, str] = {
         "paimon-offset", "paimon-planned", "paimon-schema", "paimon-snapshot", "paimon-table-schema", "paimon-tag",
         "paimon-type-json", "paimon-vector", "paimon-vector-file",
     ), "fuzz_targets_paimon"),
+    **dict.fromkeys(("delta-small-files", "paimon-small-files"), "fuzz_targets_small"),
     **dict.fromkeys((
         "ddl", "paimon-duration", "paimon-type", "path-text", "sql-condition", "sql-statement", "sql-value", "time-text",
     ), "fuzz_targets_text"),
@@ -92,7 +94,9 @@ _FORBIDDEN = frozenset({
     "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree", "pickle.find_class",
 })  # fmt: skip
 #: Where the interpreter and its libraries read their own parts.
-_OWN_FILES = (sys.prefix, sys.base_prefix, "/usr", "/etc/localtime", "/proc/", "/dev/null")
+_OWN_FILES = (
+    sys.prefix, sys.base_prefix, "/usr", "/etc/localtime", "/proc/", "/dev/null", str(Path(__file__).parents[2]),
+)  # fmt: skip
 
 
 class _Watch:
@@ -103,9 +107,8 @@ class _Watch:
             return
         if event in _FORBIDDEN:
             raise Forbidden(f"{event} {told}")
-        if event == "open" and isinstance(told[0], str) and not told[0].endswith((".py", ".pyc")):
-            if not told[0].startswith(_OWN_FILES):
-                raise Forbidden(f"open {told}")
+        if event == "open" and isinstance(told[0], str) and not told[0].startswith(_OWN_FILES):
+            raise Forbidden(f"open {told}")
 
 
 _WATCH = _Watch()

@@ -213,7 +213,9 @@ def _changes() -> Made:
         finally:
             for _, info, _ in read_commit_infos(store):
                 if info is not None:
-                    info.timestamp, info.in_commit_timestamp, info.read_version, info.operation_metrics
+                    assert info.timestamp is None or isinstance(info.timestamp, int)
+                    dict(info.operation_metrics), dict(info.operation_parameters)
+                    str((info.in_commit_timestamp, info.read_version, info.is_blind_append, info.operation))
             parse_head(data, "0.json", 0)
             parse_actions(data)
         return "ok"
@@ -281,7 +283,7 @@ def _statistics() -> Made:
         texts = pa.array(data.decode(errors="replace").split("\n")[:_MAX_LINES], pa.string())
         files = pa.concat_tables([template] * len(texts)).set_column(place, "stats", texts)
         found = AddStatistics(files, config.schema, (), time_zone="Asia/Kolkata")
-        found.prepare(paths[: len(data) % 4 + 10])
+        found.prepare(paths)
         for path in paths:
             for values in (found.lower(path), found.upper(path), found.null_count(path)):
                 if values is not None:
@@ -388,7 +390,7 @@ def _z85() -> Made:
 
 def _offsets() -> Made:
     def act(data: bytes) -> str:
-        found = parse_offset(data.decode(errors="surrogateescape"), "x")
+        found = parse_offset(data.decode(errors="replace"), "x")
         assert parse_offset(format_offset(found), "x") == found
         return "ok" if found.place and found.first >= 0 else "strange"
 

@@ -53,17 +53,23 @@ def to_arrow(data_type: DataType) -> pa.DataType:
     if isinstance(data_type, Decimal):
         return pa.decimal128(data_type.precision, data_type.scale)
     if isinstance(data_type, Array):
-        return pa.list_(pa.field("element", to_arrow(data_type.element), data_type.contains_null))
+        return pa.list_(_field("element", data_type.element, data_type.contains_null))
     if isinstance(data_type, Map):
-        value = pa.field("value", to_arrow(data_type.value), data_type.value_contains_null)
-        return pa.map_(to_arrow(data_type.key), value)
+        if data_type.key == t.VOID:
+            raise UnsupportedFeature("a map whose keys are void", code="unsupported-type", features=("void",))
+        return pa.map_(to_arrow(data_type.key), _field("value", data_type.value, data_type.value_contains_null))
     if isinstance(data_type, Struct):
         return pa.struct([field_to_arrow(f) for f in data_type.fields])
     return _TO_ARROW[data_type]
 
 
 def field_to_arrow(f: Field) -> pa.Field:
-    return pa.field(f.name, to_arrow(f.type), f.nullable)
+    return _field(f.name, f.type, f.nullable)
+
+
+def _field(name: str, data_type: DataType, nullable: bool) -> pa.Field:
+    # To Arrow a column that has nothing but nulls may be null, whatever is said of it.
+    return pa.field(name, to_arrow(data_type), nullable or data_type == t.VOID)
 
 
 def schema_to_arrow(schema: Struct) -> pa.Schema:

@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from alluvium.errors import CorruptTable
+from alluvium.errors import DECODE_ERRORS, CorruptTable
 from alluvium.schema.types import (
     PRIMITIVES,
     Array,
@@ -45,7 +45,7 @@ def parse_schema(text: str | bytes) -> Struct:
     """
     try:
         document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise CorruptTable(
             f"the schema is not JSON: {error}",
             code="invalid-schema",

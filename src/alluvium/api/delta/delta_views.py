@@ -12,7 +12,7 @@ from pyspark.sql import types as s
 from alluvium.api.delta.told.detail import DETAIL, detail_row
 from alluvium.delta.view.history import read_history
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import InvalidRequest
+from alluvium.errors import DECODE_ERRORS, InvalidRequest
 from alluvium.schema.arrow import to_arrow
 from alluvium.spark.naming.types import from_spark, to_spark
 
@@ -87,7 +87,7 @@ def _members(text: str | None, struct: s.StructType) -> dict[str, str | None] | 
     """An object of commitInfo, kept as JSON text, as a struct."""
     try:
         found = None if text is None else msgspec.json.decode(text, type=dict[str, object])
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return None
     if found is None:
         return None

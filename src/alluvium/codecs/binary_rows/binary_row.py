@@ -175,7 +175,12 @@ class _Rows:
             whole = np.where(inside, taken, sign[:, None]).astype(np.uint8)
             sixteen = np.ascontiguousarray(whole[:, ::-1]).view("<i8")
         buffers = [_bitmap(valid), pa.py_buffer(np.ascontiguousarray(sixteen))]
-        return pa.Array.from_buffers(to_arrow(kind), len(valid), buffers)
+        made = pa.Array.from_buffers(to_arrow(kind), len(valid), buffers)
+        try:
+            made.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise _damaged(str(error)) from None
+        return made
 
     def _timestamp(
         self, slots: npt.NDArray[np.int64], valid: npt.NDArray[np.bool_], kind: DataType, precision: int

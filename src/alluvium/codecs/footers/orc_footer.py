@@ -29,6 +29,7 @@ from alluvium.codecs.footers.orc_tail import (
     signed,
 )
 from alluvium.codecs.footers.parquet_footer import Bound, ColumnStats, FileFooter, FooterColumn
+from alluvium.errors import UnsupportedFeature
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType
 from alluvium.schema.types import Decimal as DecimalType
@@ -39,13 +40,14 @@ _Read: TypeAlias = Callable[[Message, int], _Bounds]
 # Footer
 _TYPES, _NUM_ROWS, _STATISTICS = 4, 6, 7
 # Type
-_KIND, _SUBTYPES = 1, 2
+_KIND, _SUBTYPES, _PRECISION = 1, 2, 5
 # ColumnStatistics
 _NUM_VALUES, _OF_INTEGERS, _OF_DOUBLES, _OF_STRINGS, _OF_BOOLEANS, _OF_DECIMALS, _OF_DATES = range(1, 8)
 # Within those of one kind
 _MIN, _MAX, _SUM = 1, 2, 3
 _BOOLEAN, _BYTE, _SHORT, _INT, _LONG, _FLOAT, _DOUBLE, _STRING = range(8)
 _DECIMAL, _DATE, _VARCHAR, _CHAR = 14, 15, 16, 17
+_MAX_DIGITS = 38
 
 
 def read_orc_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str | None = None) -> FileFooter:
@@ -102,6 +104,27 @@ def read_char_columns(file: pa.NativeFile, path: str | None = None) -> Mapping[s
             made[place] = OrcType(is_char, is_char or any(m.holds_char for m in members), members)
         columns = zip(names_of(types[0]), made[0].members, strict=True)
         return {name: kind for name, kind in columns if kind.holds_char}
+
+
+def ensure_decimals(file: pa.NativeFile, path: str | None = None) -> None:
+    """Arrow ends the process where a decimal has more digits than there are.
+
+    Args:
+        file: A seekable file, which stays open.
+        path: For the error.
+
+    Raises:
+        CorruptTable: One has; or the file is not an ORC file.
+    """
+    with reading_orc(path):
+        try:
+            tail = read_tail(file)
+        except UnsupportedFeature:
+            # A codec that Arrow may know.
+            return
+        decimals = (one for one in messages_of(tail.footer, _TYPES) if number_of(one, _KIND) == _DECIMAL)
+        if any(number_of(one, _PRECISION) > _MAX_DIGITS for one in decimals):
+            raise ValueError(f"a decimal has more than {_MAX_DIGITS} digits")
 
 
 def _footer(footer: Message, columns: Sequence[FooterColumn]) -> FileFooter:

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alluvium.codecs.footers.definition_levels import null_collections
+from alluvium.codecs.footers.sound_chunks import ensure_sound_chunks
+from alluvium.codecs.footers.thrift_compact import DAMAGE
 from alluvium.errors import CorruptTable
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Primitive
@@ -85,22 +87,25 @@ class FileFooter:
     ends: RunEnds | None = None
 
 
-def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str | None = None) -> FileFooter:
+def read_footer(
+    file: pa.NativeFile, columns: Sequence[FooterColumn], path: str | None = None, is_own: bool = False
+) -> FileFooter:
     """Reads the footer of a Parquet file, and closes the file.
 
     Args:
         file: A seekable file.
         columns: The leaves to take statistics of, by their names in the file.
         path: For the error.
+        is_own: Whether this process has just written it; else nothing in it is believed.
 
     Raises:
         CorruptTable: The file is not a Parquet file.
     """
-    return read_described(file, columns, path)[1]
+    return read_described(file, columns, path, is_own)[1]
 
 
 def read_described(
-    file: pa.NativeFile, columns: Sequence[FooterColumn], path: str | None = None
+    file: pa.NativeFile, columns: Sequence[FooterColumn], path: str | None = None, is_own: bool = False
 ) -> tuple[pq.FileMetaData, FileFooter]:
     """The same, and the footer itself; arguments and errors as for `read_footer`."""
     try:
@@ -108,26 +113,36 @@ def read_described(
             metadata = pq.read_metadata(file)
             # In a file without rows there is nothing to count.
             collections = [c.path for c in columns if isinstance(c.type, (t.Array, t.Map))] if metadata.num_rows else []
-            raw = _raw_footer(file, metadata.serialized_size) if collections else b""
-    except (pa.ArrowException, OSError) as error:
+            asks = bool(columns) and not is_own
+            raw = _raw_footer(file, metadata.serialized_size) if collections or asks else b""
+            if asks:
+                ensure_sound_chunks(raw)
+            # Names that are no text are noticed when they are asked for.
+            leaves, writer = leaf_indices(metadata), metadata.created_by or ""
+    except (pa.ArrowException, OSError, UnicodeDecodeError, *DAMAGE) as error:
         raise CorruptTable(
             f"the footer of a Parquet file cannot be read: {error}",
             code="damaged-file",
             path=path,
             hint="the file was cut or overwritten; restore it, or remove it from the table",
         ) from None
-    return metadata, _footer_of(metadata, columns, null_collections(raw, collections) if collections else {})
+    return metadata, _footer_of(
+        metadata, writer, leaves, columns, null_collections(raw, collections) if collections else {}
+    )
 
 
 def _footer_of(
-    metadata: pq.FileMetaData, columns: Sequence[FooterColumn], nulls: Mapping[tuple[str, ...], int]
+    metadata: pq.FileMetaData,
+    writer: str,
+    leaves: Mapping[tuple[str, ...], int],
+    columns: Sequence[FooterColumn],
+    nulls: Mapping[tuple[str, ...], int],
 ) -> FileFooter:
-    leaves = leaf_indices(metadata)
     row_groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     row_groups = [row_group for row_group in row_groups if row_group.num_rows > 0]
     # "If the min is a NaN, it should be ignored [...] NaN may be present": only parquet-mr leaves the bounds out when
     # there is a NaN, and NaN is greater than any number, so elsewhere a float's maximum proves nothing.
-    trusts_float_max = (metadata.created_by or "").startswith("parquet-mr")
+    trusts_float_max = writer.startswith("parquet-mr")
     found: dict[tuple[str, ...], ColumnStats] = {}
     legacy_calendar = _LEGACY_CALENDAR in (metadata.metadata or {})
     for column in columns:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.config import TableConfig
-from alluvium.delta.terms.live_files import PickFiles, picking_from
+from alluvium.delta.terms.live_files import Pick, PickFiles
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata, Protocol
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
@@ -45,7 +45,8 @@ class ScanContext:
     version: int | None = None
 
 
-_NO_FILES = picking_from(FILES.empty_table())
+def _from_no_files(pick: Pick) -> pa.Table:
+    return pick(FILES.empty_table())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class CommitContext:
     version: int = 0
     now_ms: int = 0
     previous_ms: int | None = None
-    pick_files: PickFiles = _NO_FILES
+    pick_files: PickFiles = _from_no_files
     domains: Mapping[str, DomainMetadata] = field(default_factory=dict)
 
 

@@ -16,7 +16,6 @@ from alluvium.codecs.columns import string_column
 from alluvium.delta.log.columns import deletion_vector_column
 from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.log.state import LogState
-from alluvium.delta.terms.lines import DECODE_ERRORS
 from alluvium.delta.terms.spec import (
     Action,
     Add,
@@ -30,7 +29,7 @@ from alluvium.delta.terms.spec import (
     Wire,
     known_metadata,
 )
-from alluvium.errors import CorruptTable
+from alluvium.errors import DECODE_ERRORS, CorruptTable
 
 
 class Checksum(Wire, frozen=True, kw_only=True):

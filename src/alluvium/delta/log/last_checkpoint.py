@@ -13,9 +13,8 @@ from urllib.parse import quote
 import msgspec
 
 from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, MAX_VERSION
-from alluvium.delta.terms.lines import DECODE_ERRORS
 from alluvium.delta.terms.spec import LastCheckpoint
-from alluvium.errors import NotFound
+from alluvium.errors import DECODE_ERRORS, NotFound
 from alluvium.storage.store import Store
 
 _HINT = msgspec.json.Decoder(LastCheckpoint)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from alluvium.codecs.columns import boolean_column, long_column, string_column
 from alluvium.delta.log.columns import Nulls, deletion_vector_column, map_column
 from alluvium.delta.log.names import CommitName, CompactedName, parse_name
-from alluvium.delta.terms.lines import BYTE_ORDER_MARK, DECODE_ERRORS, damaged_line, decode_line, split_lines
+from alluvium.delta.terms.lines import BYTE_ORDER_MARK, damaged_line, decode_line, split_lines
 from alluvium.delta.terms.spec import (
     FILES,
     STRING_MAP,
@@ -34,7 +34,7 @@ from alluvium.delta.terms.spec import (
     Wire,
     parse_metadata,
 )
-from alluvium.errors import CorruptTable
+from alluvium.errors import DECODE_ERRORS, CorruptTable
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import ObjectInfo, Store
 

@@ -45,6 +45,9 @@ _WHOLE = 4 << 20
 # Parts and sidecars read at once: hides the latency of a store, and each holds its own columns in memory.
 _FILES_AT_ONCE = 4
 
+#: What of a file action is read as text everywhere; who reads statistics and tags looks himself.
+_TEXTS = {"path", "partitionValues", "deletionVector"}
+
 _HEAD: dict[str, type[Wire]] = {
     "protocol": Protocol,
     "metaData": Metadata,
@@ -208,7 +211,7 @@ def _reporting_damage(info: ObjectInfo) -> Iterator[None]:
     except CorruptTable as error:
         raise error if error.code == "damaged-checkpoint" else _damaged(info, error.message) from None
     # What pyarrow raises on damaged files is not one kind; a file that is gone since it was listed is as bad.
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, msgspec.MsgspecError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, RecursionError, msgspec.MsgspecError) as error:
         raise _damaged(info, error) from None
     except NotFound as error:
         raise _damaged(info, error.message) from None
@@ -334,6 +337,9 @@ def _batch(rows: pa.StructArray, schema: pa.Schema, parsed: str | None, nulls: N
     members = dict(zip((f.name for f in rows.type), rows.flatten(), strict=True))
     if members["path"].null_count:
         raise ValueError("a file has no path")
+    for name in _TEXTS & members.keys():
+        # Parquet does not look whether they are UTF-8.
+        members[name].validate(full=True)
     columns = [
         _kept(conform(members[f.name], f.type), nulls) if f.name in members else nulls.take(len(rows), f.type)
         for f in schema

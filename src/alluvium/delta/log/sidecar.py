@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from alluvium.delta.log.names import SIDECAR_DIRECTORY
-from alluvium.delta.terms.lines import DECODE_ERRORS, decode_lines
+from alluvium.delta.terms.lines import decode_lines
 from alluvium.delta.terms.spec import (
     CheckpointMetadata,
     DomainMetadata,
@@ -22,7 +22,7 @@ from alluvium.delta.terms.spec import (
     Wire,
     parse_metadata,
 )
-from alluvium.errors import CorruptTable
+from alluvium.errors import DECODE_ERRORS, CorruptTable
 from alluvium.storage.paths import decode_uri_path
 from alluvium.storage.store import ObjectInfo
 

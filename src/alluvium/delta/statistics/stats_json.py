@@ -18,6 +18,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.errors import DECODE_ERRORS
 from alluvium.schema.types import DataType
 from alluvium.schema.types import Decimal as DecimalType
 
@@ -137,7 +138,7 @@ def _decode_slice(
     # Bytes, not str: decoding UTF-8 would be done twice.
     encoded = texts.cast(pa.binary()).to_pylist()
     if not texts.null_count:
-        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        with contextlib.suppress(*DECODE_ERRORS):
             return list(map(decoder.decode, encoded))
     records: list[object] = []
     for text in encoded:
@@ -146,7 +147,7 @@ def _decode_slice(
             continue
         try:
             records.append(decoder.decode(text))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except DECODE_ERRORS:
             damaged[start + len(records)] = _salvage(text)
             records.append(empty)
     return records
@@ -229,7 +230,7 @@ def _raw_member(name: str, kind: object, below: _Node | None) -> Callable[[objec
         raw = parent.get(name) if isinstance(parent, dict) else None
         try:
             return None if raw is None else decoder.decode(raw)
-        except msgspec.MsgspecError:
+        except DECODE_ERRORS:
             return None
 
     return take
@@ -239,7 +240,7 @@ def _salvage(text: bytes) -> Mapping[str, object]:
     """The document of a file whose statistics have an unexpected shape somewhere; {} if it is no JSON object."""
     try:
         document = _GENERIC.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from alluvium.errors import InvalidRequest
+from alluvium.errors import DECODE_ERRORS, InvalidRequest
 
 #: The index before all files of a version.
 BEFORE = -1
@@ -83,7 +83,7 @@ def parse_offset(text: str, table_id: str) -> Offset:
     """
     try:
         wire = msgspec.json.decode(text, type=_Wire)
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         raise InvalidRequest(
             f"{text!r} is no offset of a stream from a Delta table: {error}",
             code="invalid-offset",

@@ -11,7 +11,7 @@ import msgspec
 
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.spec import Metadata, Protocol
-from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest
+from alluvium.errors import DECODE_ERRORS, AlluviumError, CorruptTable, InvalidRequest
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import Struct
 from alluvium.storage.store import PutOutcome, Store
@@ -99,7 +99,7 @@ def config_of(entry: Entry, now: TableConfig) -> TableConfig:
             else entry.table_configurations,
         )
         return parse_config(protocol, metadata)
-    except (msgspec.MsgspecError, AlluviumError) as error:
+    except (*DECODE_ERRORS, AlluviumError) as error:
         raise _damaged(f"its schema or protocol cannot be read: {error}") from None
 
 
@@ -192,7 +192,7 @@ def _read(store: Store, number: int) -> Entry:
         raise _damaged(f"the entry {number} is of the form {form[:20]!r}", store.url)
     try:
         return msgspec.json.decode(text, type=Entry)
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         raise _damaged(f"the entry {number} cannot be read: {error}", store.url) from None
 
 

@@ -10,14 +10,11 @@ from typing import TypeVar
 
 import msgspec
 
-from alluvium.errors import CorruptTable
+from alluvium.errors import DECODE_ERRORS, CorruptTable
 
 #: What some editors put before UTF-8. "[Parsers] MAY ignore the presence of a byte order mark" (RFC 8259), and the
 #: reference implementation does.
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-#: msgspec reports undecodable text as a UnicodeDecodeError, too deep nesting as a RecursionError.
-DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 T = TypeVar("T")
 

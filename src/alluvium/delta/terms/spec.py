@@ -15,7 +15,8 @@ from typing import Annotated, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from alluvium.delta.terms.lines import DECODE_ERRORS, damaged_line, decode_line, split_lines
+from alluvium.delta.terms.lines import damaged_line, decode_line, split_lines
+from alluvium.errors import DECODE_ERRORS
 from alluvium.schema.types import JsonValue
 
 #: The protocol's Long and Int. Bounded, so that a number that Arrow cannot hold is found with its line.

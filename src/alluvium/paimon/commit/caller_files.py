@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from alluvium.errors import CorruptTable, NotFound
+from alluvium.errors import DECODE_ERRORS, CorruptTable, NotFound
 from alluvium.paimon.log.names import directory
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
@@ -94,7 +94,7 @@ def seen_path(path: str, mark: str) -> str:
 def _parsed(path: str, data: bytes, kind: type[_Entry]) -> _Entry:
     try:
         return msgspec.json.decode(data, type=kind)
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         raise CorruptTable(
             f"what a caller has committed cannot be read: {error}",
             code="damaged-callers",

@@ -174,7 +174,9 @@ class VectorMasks:
         bodies = map_parallel(lambda request: self._load(*request[1:]), requests)
         return {request[0]: body for request, body in zip(requests, bodies, strict=True)}
 
-    def _load(self, index: str, offset: int, length: int) -> bytes:
+    def _load(self, index: str, offset: int | None, length: int | None) -> bytes:
+        if offset is None or length is None or length < 0:
+            raise _damaged("a vector has no place", index)
         if offset < 0:
             raise _damaged(f"a vector begins at byte {offset}", index)
         store, name = self.snapshot.store, index

@@ -68,6 +68,8 @@ _INDEX_PATHS = {"ranges": ("_DELETIONS_VECTORS_RANGES",)}
 #: Of the form of records: that of manifests and their lists, and that of index manifests. Java reads no other.
 _VERSION, _INDEX_VERSION = 2, 1
 _VERSION_PATH = ("_VERSION",)
+#: What every record says of a file, whatever else it leaves out.
+_NEEDED = ("kind", "file_name")
 
 
 def _path(name: str, known: Mapping[str, tuple[str, ...]], prefix: tuple[str, ...]) -> tuple[str, ...]:
@@ -195,15 +197,18 @@ def _at_once(held: Sequence[_Held], schema: bytes, wanted: pa.Schema) -> pa.Tabl
     """The entries of manifests that are decoded together; None: that is not worth it, or cannot be done."""
     blocks = [block for _, _, own in held for block in own]
     counts = [count for count, _ in blocks]
-    if sum(counts) < _FEWEST_BLOCKS * max(counts, default=1) or _says_more(schema, wanted):
+    if sum(counts) < _FEWEST_BLOCKS * max(counts, default=1):
         return None
     known = pa.schema([f for f in wanted if f.name not in _OTHERS])
     paths = [_entry_path(f.name) for f in known]
     try:
+        if _says_more(schema, wanted):
+            return None
         found = read_columns(parse_schema(schema), blocks, [*paths, _VERSION_PATH])
         _ensure_version(found[_VERSION_PATH], _VERSION, held[0][0])
-        return _with_others(typed_columns(found, paths, known, sum(counts)), wanted, [], None)
-    except (Unreadable, UnsupportedFeature, pa.ArrowException, ValueError, KeyError):
+        made = _with_others(typed_columns(found, paths, known, sum(counts)), wanted, [], None)
+        return None if any(made[name].null_count for name in _NEEDED if name in made.column_names) else made
+    except (Unreadable, UnsupportedFeature, pa.ArrowException, ValueError, KeyError, TypeError):
         # The reader of single records says which of the files it is, and what is wrong.
         log.debug("manifests are read record by record: %s", [place for place, _, _ in held])
         return None
@@ -241,13 +246,13 @@ def live_entries(entries: pa.Table) -> pa.Table:
         return entries
     # A file may be deleted and added again (it moves up a level under its name), so the last word counts.
     identity = pc.binary_join_element_wise(
-        pc.cast(entries["bucket"], pa.string()),
-        pc.cast(entries["level"], pa.string()),
+        pc.fill_null(pc.cast(entries["bucket"], pa.string()), ""),
+        pc.fill_null(pc.cast(entries["level"], pa.string()), ""),
         entries["file_name"],
         pc.fill_null(entries["external_path"], ""),
         "\x00",
     )
-    partition = entries["partition"].combine_chunks().dictionary_encode().indices.cast(pa.string())
+    partition = entries["partition"].combine_chunks().dictionary_encode("encode").indices.cast(pa.string())
     key = pc.binary_join_element_wise(partition, identity, "\x00")
     codes = pa.chunked_array([key]).combine_chunks() if isinstance(key, pa.Array) else key.combine_chunks()
     numbers = codes.dictionary_encode().indices.to_numpy(zero_copy_only=False)
@@ -286,6 +291,16 @@ def _load(store: Store, place: str) -> bytes:
 
 def _parsed(
     data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int = _VERSION
+) -> pa.Table:
+    found = _unchecked(data, place, schema, path_of, version)
+    lacking = [name for name in _NEEDED if name in found.column_names and found[name].null_count]
+    if lacking:
+        raise CorruptTable(f"a record does not say its {lacking[0]}", code="damaged-manifest", path=place)
+    return found
+
+
+def _unchecked(
+    data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int
 ) -> pa.Table:
     if data[:3] == _ORC_MAGIC:
         return _from_orc(data, place, schema, path_of, version)

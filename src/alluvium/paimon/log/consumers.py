@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from alluvium.errors import CorruptTable, InvalidRequest, NotFound
+from alluvium.errors import DECODE_ERRORS, CorruptTable, InvalidRequest, NotFound
 from alluvium.paimon.log.names import ensure_name, list_names
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.terms.patterns import parse_pattern
+from alluvium.paimon.terms.spec import Long
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
@@ -34,7 +35,7 @@ class Consumer:
 
 
 class _Document(msgspec.Struct, frozen=True, rename="camel"):
-    next_snapshot: int
+    next_snapshot: Long
 
 
 def list_consumers(store: Store, branch: str = MAIN_BRANCH) -> list[Consumer]:
@@ -106,7 +107,7 @@ def _read(store: Store, name: str, branch: str) -> Consumer | None:
         document = msgspec.json.decode(store.get(path), type=_Document)
     except NotFound:
         return None
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except DECODE_ERRORS as error:
         raise CorruptTable(
             f"the consumer cannot be read: {error}", code="invalid-consumer", path=path, hint="reset the consumer"
         ) from None

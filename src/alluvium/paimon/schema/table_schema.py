@@ -13,7 +13,7 @@ from typing import cast
 
 import msgspec
 
-from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, UnsupportedFeature
+from alluvium.errors import DECODE_ERRORS, AlluviumError, CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.paimon.schema.changes import SchemaChange
 from alluvium.paimon.schema.checks import ensure_valid
 from alluvium.paimon.schema.evolve import Draft, evolve
@@ -303,7 +303,7 @@ def _bucket_keys(schema: TableSchema) -> tuple[str, ...]:
 def _decode(data: bytes) -> SchemaFile:
     try:
         return msgspec.json.decode(data, type=SchemaFile)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise CorruptTable(str(error)) from None
 
 

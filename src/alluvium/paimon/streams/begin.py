@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import DECODE_ERRORS, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.log.names import directory, ensure_name
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, parse_at
@@ -142,7 +142,7 @@ def read_consumer(now: Snapshot, name: str) -> int | None:
         return msgspec.json.decode(now.store.get(path), type=_Consumer).next_snapshot
     except NotFound:
         return None
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         raise CorruptTable(
             f"the consumer {name!r} cannot be read: {error}", code="damaged-consumer", path=path
         ) from None

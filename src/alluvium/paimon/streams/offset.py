@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import DECODE_ERRORS, InvalidRequest, UnsupportedFeature
 
 #: The index before all splits of a snapshot. Streams here end between snapshots, never between splits.
 _BEFORE = -1
@@ -46,7 +46,7 @@ def parse_offset(text: str) -> Offset:
     """
     try:
         wire = msgspec.json.decode(text, type=_Wire)
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         raise InvalidRequest(
             f"{text!r} is no offset of a stream from a Paimon table: {error}",
             code="invalid-offset",

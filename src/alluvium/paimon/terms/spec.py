@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from alluvium.errors import CorruptTable
+from alluvium.errors import DECODE_ERRORS, CorruptTable
 
 #: Java's `long`; JSON's numbers have no bounds.
 Long: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -60,7 +60,7 @@ def parse_snapshot(data: bytes, path: str) -> SnapshotDocument:
     """
     try:
         return msgspec.json.decode(data, type=SnapshotDocument)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise CorruptTable(f"the snapshot cannot be parsed: {error}", code="invalid-snapshot", path=path) from None
 
 

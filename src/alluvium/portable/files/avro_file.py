@@ -88,6 +88,8 @@ def open_avro(path: str, source: pa.NativeFile) -> AvroFile:
         schema, records = read_avro(source.read(), path)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise damaged(path, "its values are no rows")
+    if not all(isinstance(f, dict) and isinstance(f.get("name"), str) for f in schema.get("fields") or ()):
+        raise damaged(path, "its fields have no names")
     return AvroFile(path, _written_out(schema, {}, ""), records)
 
 

@@ -290,7 +290,7 @@ def open_data_file(
         ) from None
     except AlluviumError:
         raise
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(path, error) from None
     calendar = legacy_calendar(reader.metadata.metadata, time_zone)
     coarse = None

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from alluvium.codecs.footers.orc_footer import OrcType, read_char_columns
+from alluvium.codecs.footers.orc_footer import OrcType, ensure_decimals, read_char_columns
 from alluvium.codecs.footers.orc_writer_clock import read_writer_clock
 from alluvium.errors import UnsupportedFeature
 from alluvium.portable.files.file_names import damaged, own_names
@@ -109,9 +109,13 @@ def open_orc(path: str, source: pa.NativeFile, instants: KnownInstants | None = 
     Raises:
         CorruptTable: It is none.
     """
+    ensure_decimals(source, path)
     try:
-        return OrcFile(path, orc.ORCFile(source), source, instants)
-    except (pa.ArrowException, OSError) as error:
+        reader = orc.ORCFile(source)
+        # Types that nobody reads, and names that are no text, are noticed when they are asked for.
+        list(reader.schema.names)
+        return OrcFile(path, reader, source, instants)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(path, error) from None
 
 

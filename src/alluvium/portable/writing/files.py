@@ -201,7 +201,7 @@ class _File:
 
     def footer(self, content: bytes, columns: Sequence[FooterColumn]) -> FileFooter:
         """What is known of it."""
-        found = read_footer(pa.BufferReader(content), columns)
+        found = read_footer(pa.BufferReader(content), columns, is_own=True)
         return replace(found, columns={**found.columns, **self.floating.footer().columns})
 
 

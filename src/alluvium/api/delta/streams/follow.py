@@ -20,7 +20,7 @@ from alluvium.delta.streams.offset import Offset, format_offset, parse_offset
 from alluvium.delta.streams.options import FLAGS, VALUES, StreamOptions, parse_stream_options
 from alluvium.delta.streams.stream import Stream
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import InvalidRequest
+from alluvium.errors import DECODE_ERRORS, InvalidRequest
 from alluvium.plan.ports import ScanSource
 from alluvium.storage.store import Store
 
@@ -69,7 +69,7 @@ def _ensure_waits(wait_s: float | None) -> None:
 def _rows_behind(offset: str) -> int:
     try:
         return msgspec.json.decode(offset, type=_Rows).rows
-    except msgspec.ValidationError as error:
+    except DECODE_ERRORS as error:
         raise InvalidRequest(
             f"{offset!r} is no offset of `follow`: {error}", code="invalid-offset", hint="give one that came with rows"
         ) from None

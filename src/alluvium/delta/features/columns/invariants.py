@@ -12,7 +12,7 @@ import msgspec
 
 from alluvium.delta.features.feature import Feature
 from alluvium.delta.terms.config import TableConfig
-from alluvium.errors import CorruptTable, InvalidRequest
+from alluvium.errors import DECODE_ERRORS, CorruptTable, InvalidRequest
 from alluvium.expr.sql.not_null import quote, required_inside
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.sql.row_functions import JOB, ROW
@@ -81,7 +81,7 @@ def _parse_invariant(stored: object, path: tuple[str, ...]) -> str:
     try:
         document = msgspec.json.decode(stored) if isinstance(stored, str) else None
         sql = document["expression"]["expression"] if document else None
-    except (msgspec.DecodeError, KeyError, TypeError):
+    except (*DECODE_ERRORS, KeyError, TypeError):
         sql = None
     if not isinstance(sql, str):
         raise CorruptTable(

@@ -12,7 +12,7 @@ import msgspec
 from alluvium.delta.features.feature import Feature
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import DomainMetadata
-from alluvium.errors import CorruptTable
+from alluvium.errors import DECODE_ERRORS, CorruptTable
 
 DOMAIN = "delta.clustering"
 
@@ -37,7 +37,7 @@ def clustering_columns(domains: Mapping[str, DomainMetadata], config: TableConfi
     logical = {physical: path for path, physical in config.physical_paths.items()}
     try:
         found = msgspec.json.decode(domains[DOMAIN].configuration, type=_Clustering)
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         raise CorruptTable(f"the domain {DOMAIN} is damaged: {error}", code="invalid-clustering") from None
     return tuple(logical.get(path, path) for path in found.clusteringColumns)
 

@@ -22,7 +22,7 @@ from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.live_files import PickFiles
 from alluvium.delta.terms.properties import parse_boolean
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata
-from alluvium.errors import CorruptTable, InvalidRequest
+from alluvium.errors import DECODE_ERRORS, CorruptTable, InvalidRequest
 from alluvium.schema.types import Struct
 
 FEATURE_NAME = "rowTracking"
@@ -77,7 +77,7 @@ def high_water_mark(domains: Mapping[str, DomainMetadata]) -> int:
         return _NONE
     try:
         return _MARKS.decode(domains[DOMAIN].configuration).row_id_high_water_mark
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         raise CorruptTable(f"the domain {DOMAIN} is damaged: {error}", code="invalid-row-tracking") from None
 
 

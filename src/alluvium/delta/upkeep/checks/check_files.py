@@ -18,11 +18,11 @@ from alluvium.delta.features.rows.deletion_vectors import (
 )
 from alluvium.delta.log.read import read_each
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.terms.lines import DECODE_ERRORS, split_lines
+from alluvium.delta.terms.lines import split_lines
 from alluvium.delta.terms.spec import Cdc, Wire
 from alluvium.delta.upkeep.checks.finding import Finding, Level, summed_up
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import AlluviumError, CorruptTable, NotFound
+from alluvium.errors import DECODE_ERRORS, AlluviumError, CorruptTable, NotFound
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import decode_uri_path, decode_uri_paths, is_absolute

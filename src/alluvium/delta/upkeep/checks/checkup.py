@@ -27,7 +27,7 @@ from alluvium.delta.upkeep.checks.check_shortcuts import (
 )
 from alluvium.delta.upkeep.checks.finding import Finding, summed_up
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import AlluviumError, CorruptTable, NotFound
+from alluvium.errors import DECODE_ERRORS, AlluviumError, CorruptTable, NotFound
 from alluvium.storage.store import Store
 
 #: Characters of a value that are shown.
@@ -162,7 +162,7 @@ def statistics_problem(text: str) -> str | None:
     """Why readers can do nothing with the statistics of a file; None: they can."""
     try:
         statistics = _STATISTICS.decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         return f"statistics do not parse, so the file is never skipped: {error}"
     if statistics.num_records is not None and statistics.num_records < 0:
         return f"the number of rows is negative: {statistics.num_records}"

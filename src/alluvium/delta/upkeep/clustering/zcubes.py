@@ -25,6 +25,7 @@ from alluvium.delta.terms.spec import STRING_MAP
 from alluvium.delta.upkeep.optimize import Bins, bins_of
 from alluvium.delta.upkeep.packing import one_bin, sizes_of
 from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import DECODE_ERRORS
 from alluvium.schema.edit import Path
 
 #: "clusteringProvider: The name of the clustering implementation"
@@ -164,7 +165,7 @@ def _columns_are(files: pa.Table, columns: Sequence[Path]) -> pa.Array:
 def _names(text: str) -> list[str] | None:
     try:
         return msgspec.json.decode(text, type=list[str])
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         # Nobody is kept from reading: the file is then one of other columns.
         return None
 

@@ -14,8 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from alluvium.codecs.columns import string_column
-from alluvium.delta.terms.lines import DECODE_ERRORS
-from alluvium.errors import CorruptTable, InvalidRequest
+from alluvium.errors import DECODE_ERRORS, CorruptTable, InvalidRequest
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import Url, decode_uri_path, relative_to, split_file, split_url
 from alluvium.storage.places import without_links

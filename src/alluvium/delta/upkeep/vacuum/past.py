@@ -15,7 +15,6 @@ from alluvium.delta.features.log.in_commit_timestamp import Enablement, enableme
 from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.log.segment import Listing, list_log
 from alluvium.delta.log.timeline import file_times, read_commit_infos, version_at
-from alluvium.delta.terms.lines import DECODE_ERRORS
 from alluvium.delta.upkeep.vacuum.files import (
     Needed,
     needed_files,
@@ -26,7 +25,7 @@ from alluvium.delta.upkeep.vacuum.files import (
 )
 from alluvium.delta.upkeep.vacuum.versions import ADDED, as_batch, read_events
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import DECODE_ERRORS, InvalidRequest, NotFound
 from alluvium.storage.listing import without_folders
 from alluvium.storage.store import LISTED, ObjectInfo, Store
 

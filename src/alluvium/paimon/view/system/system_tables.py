@@ -8,19 +8,22 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from alluvium.errors import InvalidRequest, NotFound, suggest
-from alluvium.paimon.log.names import directory, list_branches, list_names
+from alluvium.errors import DECODE_ERRORS, CorruptTable, InvalidRequest, NotFound, suggest
+from alluvium.paimon.log.consumers import list_consumers
+from alluvium.paimon.log.names import directory, list_branches
 from alluvium.paimon.log.schema_log import list_schema_ids, load_schema
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_tags, read_snapshots, read_tag
-from alluvium.paimon.terms.spec import SnapshotDocument
+from alluvium.paimon.terms.spec import Long, SnapshotDocument
 from alluvium.paimon.view.system import file_tables
 
 _MS = pa.timestamp("ms")
+_T = TypeVar("_T")
 
 
 def read_system_table(snapshot: Snapshot, name: str) -> pa.Table:
@@ -88,8 +91,8 @@ def _schemas(snapshot: Snapshot) -> pa.Table:
     rows = []
     for number in list_schema_ids(snapshot.store, snapshot.branch):
         data = snapshot.store.get(f"{directory(snapshot.branch, 'schema')}/schema-{number}")
-        document = msgspec.json.decode(data)
         schema = load_schema(snapshot.store, number, snapshot.branch)
+        document = _parsed(data, dict[str, object], f"schema-{number}")
         rows.append(
             {
                 "schema_id": schema.id,
@@ -173,10 +176,7 @@ _CONSUMERS = pa.schema([_field("consumer_id", pa.string(), False), _field("next_
 
 
 def _consumers(snapshot: Snapshot) -> pa.Table:
-    rows = []
-    for name in sorted(list_names(snapshot.store, "consumer", "consumer-")):
-        document = msgspec.json.decode(snapshot.store.get(f"consumer/consumer-{name}"))
-        rows.append({"consumer_id": name, "next_snapshot_id": document["nextSnapshot"]})
+    rows = [{"consumer_id": c.name, "next_snapshot_id": c.next_snapshot} for c in list_consumers(snapshot.store)]
     return pa.Table.from_pylist(rows, _CONSUMERS)
 
 
@@ -191,20 +191,36 @@ _STATISTICS = pa.schema(
 )
 
 
+class _Statistics(msgspec.Struct, rename="camel"):
+    snapshot_id: Long | None = None
+    schema_id: Long | None = None
+    merged_record_count: Long | None = None
+    merged_record_size: Long | None = None
+    col_stats: object = msgspec.field(default_factory=dict)
+
+
+def _parsed(data: bytes, kind: type[_T], path: str) -> _T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except DECODE_ERRORS as error:
+        raise CorruptTable(f"the file is damaged: {error}", code="damaged-file", path=path) from None
+
+
 def _statistics(snapshot: Snapshot) -> pa.Table:
     document = snapshot.document
     if document is None or document.statistics is None:
         return _STATISTICS.empty_table()
+    path = f"statistics/{document.statistics}"
     try:
-        found = msgspec.json.decode(snapshot.store.get(f"statistics/{document.statistics}"))
+        found = _parsed(snapshot.store.get(path), _Statistics, path)
     except NotFound:
         return _STATISTICS.empty_table()
     row = {
-        "snapshot_id": found.get("snapshotId"),
-        "schema_id": found.get("schemaId"),
-        "mergedRecordCount": found.get("mergedRecordCount"),
-        "mergedRecordSize": found.get("mergedRecordSize"),
-        "colstat": _json(found.get("colStats", {})),
+        "snapshot_id": found.snapshot_id,
+        "schema_id": found.schema_id,
+        "mergedRecordCount": found.merged_record_count,
+        "mergedRecordSize": found.merged_record_size,
+        "colstat": _json(found.col_stats),
     }
     return pa.Table.from_pylist([row], _STATISTICS)
 

@@ -15,7 +15,7 @@ import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from alluvium.errors import InvalidRequest
+from alluvium.errors import DECODE_ERRORS, InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Expression, conjunction, in_zone
 from alluvium.schema.types import Struct
@@ -83,6 +83,6 @@ def marks_in(text: str) -> tuple[Mark, ...]:
 def _parsed(word: str) -> Mark | None:
     try:
         return msgspec.json.decode(base64.urlsafe_b64decode(word), type=Mark)
-    except (ValueError, msgspec.DecodeError):
+    except (ValueError, *DECODE_ERRORS):
         # Somebody else's text.
         return None

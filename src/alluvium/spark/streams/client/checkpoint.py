@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from alluvium.errors import CorruptTable, InvalidRequest, NotFound
+from alluvium.errors import DECODE_ERRORS, CorruptTable, InvalidRequest, NotFound
 from alluvium.storage.store import PutOutcome, Store
 
 _FORM = b"v1"
@@ -131,7 +131,7 @@ def open_checkpoint(store: Store) -> Checkpoint:
             found = msgspec.json.decode(store.get("metadata"), type=_Metadata)
         except NotFound:
             store.put_if_absent("metadata", msgspec.json.encode(_Metadata(str(uuid.uuid4()))))
-        except msgspec.MsgspecError as error:
+        except DECODE_ERRORS as error:
             raise CorruptTable(
                 f"{store.url} is no checkpoint of a query: {error}", code="damaged-checkpoint", path="metadata"
             ) from None

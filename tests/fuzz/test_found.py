@@ -1,0 +1,294 @@
+"""What the fuzzer has found: one small input each, which must give an answer or an error of ours."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fuzz_paimon import TABLES, run_case
+from fuzz_tables import classic
+from fuzz_targets import make_target
+
+from alluvium.codecs.avro.avro_container import MAGIC
+from alluvium.codecs.binary_rows.binary_row import decode_rows
+from alluvium.codecs.footers.spark_schema import stored_schema
+from alluvium.delta.log.names import checkpoint_paths
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.errors import AlluviumError
+from alluvium.paimon.files.manifest import decode_manifests, live_entries
+from alluvium.paimon.files.manifest_write import format_index_manifest, format_manifest_list
+from alluvium.paimon.terms.spec import INDEX_ENTRIES, MANIFESTS
+from alluvium.schema.types import Decimal
+
+#: Bytes that are no UTF-8, in a JSON text.
+NO_TEXT = b'{"commitUser":"\xff","tableId":"\xff","user":"\xff","id":"\xff"}'
+#: Deeper than any document is nested, and than decoders go.
+DEEP = b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+
+def answer(act: Callable[[], object]) -> str:
+    """`ok`, or the code of an error of ours; what else is raised comes through."""
+    try:
+        act()
+    except AlluviumError as error:
+        return error.code
+    return "ok"
+
+
+def played(target: str, data: bytes) -> str:
+    return make_target(target).play(data)
+
+
+# -- JSON that is no text, or too deep --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [NO_TEXT, DEEP], ids=["no text", "deep"])
+@pytest.mark.parametrize("number", range(5))
+def test_small_files_of_paimon_that_are_no_text_or_too_deep(number: int, data: bytes) -> None:
+    assert played("paimon-small-files", bytes([number]) + data)
+
+
+@pytest.mark.parametrize(
+    "data", [b"null", b"[]", b"7", b'"x"', b"{}", b'{"nextSnapshot":"x"}', b'{"nextSnapshot":null}']
+)
+def test_system_table_of_consumers_that_say_nothing(data: bytes) -> None:
+    assert played("paimon-small-files", b"\x02" + data)
+
+
+@pytest.mark.parametrize(
+    "data", [b"null", b"[]", b"7", b'{"snapshotId":"x"}', b'{"mergedRecordCount":1e99}', b"{", b""]
+)
+def test_system_table_of_statistics_that_say_nothing(data: bytes) -> None:
+    assert played("paimon-small-files", b"\x03" + data)
+
+
+@pytest.mark.parametrize(
+    "data", [b'"\xf1"', b"{", DEEP, b"[1" + b"0" * 400 + b"]"], ids=["no text", "cut off", "deep", "large"]
+)
+def test_system_table_of_schemas_that_say_nothing(data: bytes) -> None:
+    assert played("paimon-small-files", b"\x05" + data) == "invalid-schema"
+
+
+@pytest.mark.parametrize("data", [NO_TEXT, DEEP], ids=["no text", "deep"])
+@pytest.mark.parametrize("number", range(5))
+def test_small_files_of_delta_that_are_no_text_or_too_deep(number: int, data: bytes) -> None:
+    assert played("delta-small-files", bytes([number]) + data)
+
+
+@pytest.mark.parametrize("target", ["paimon-snapshot", "paimon-tag"])
+def test_a_snapshot_that_is_no_text(target: str) -> None:
+    assert played(target, NO_TEXT) == "invalid-snapshot"
+
+
+def test_a_log_of_a_streams_columns_that_is_no_text() -> None:
+    assert played("delta-tracking-log", b"v1\n" + NO_TEXT) == "tracking-log-damaged"
+
+
+def test_deep_members_of_a_log_of_a_streams_columns() -> None:
+    assert played("delta-tracking-log", b"v1\n" + DEEP) == "tracking-log-damaged"
+
+
+@pytest.mark.parametrize("target", ["delta-offset", "paimon-offset"])
+def test_an_offset_that_is_too_deep(target: str) -> None:
+    assert played(target, DEEP) == "invalid-offset"
+
+
+def test_a_spark_schema_in_a_footer_that_is_no_text() -> None:
+    sink = io.BytesIO()
+    said = {b"org.apache.spark.sql.parquet.row.metadata": b'"\x9b"'}
+    pq.write_table(pa.table({"id": [1]}).replace_schema_metadata(said), sink)
+    footer = pq.read_metadata(io.BytesIO(sink.getvalue()))
+    assert stored_schema(footer).names == ("id",)
+
+
+# -- Delta ------------------------------------------------------------------------------------------------------------
+
+VOID = {"name": "v", "type": "void", "nullable": False, "metadata": {}}
+MAP = {"name": "m", "type": {"type": "map", "keyType": "void", "valueType": "long", "valueContainsNull": True},
+       "nullable": True, "metadata": {}}  # fmt: skip
+LIST = {"name": "l", "type": {"type": "array", "elementType": "void", "containsNull": False}, "nullable": True,
+        "metadata": {}}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", [VOID, MAP, LIST], ids=["column", "key", "element"])
+def test_void_that_may_not_be_null(column: object) -> None:
+    assert played("delta-schema", json.dumps({"type": "struct", "fields": [column]}).encode())
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+def test_a_checkpoint_with_a_path_that_is_no_text(large: bool) -> None:
+    table = classic()
+    path = checkpoint_paths(3)[0]
+    whole = pq.read_table(io.BytesIO(table.files[path]))
+    adds = whole["add"].combine_chunks()
+    paths = pa.array([None if row is None else b"\xff%20" + str(n).encode() for n, row in enumerate(adds.to_pylist())])
+    text = pa.Array.from_buffers(pa.string(), len(paths), paths.buffers())
+    place = adds.type.get_field_index("path")
+    members = [text if n == place else adds.field(n) for n in range(adds.type.num_fields)]
+    made = pa.StructArray.from_arrays(members, fields=list(adds.type), mask=adds.is_null())
+    table.data(path, whole.set_column(whole.schema.get_field_index("add"), "add", made))
+    store = table.store()
+
+    def read() -> None:
+        snapshot = load_snapshot(store, 3, **({"max_checkpoint_bytes": 0} if large else {}))
+        snapshot.map_files(lambda files: files["path"].to_pylist())
+
+    assert answer(read) != "ok"
+
+
+# -- data files -------------------------------------------------------------------------------------------------------
+
+
+def test_avro_whose_columns_have_no_names() -> None:
+    schema = b'{"type":"record","name":"s","fields":[{"name":NaN,"type":"long"}]}'
+    assert played("avro-schema", schema) not in ("ok", "rows")
+
+
+#: Files of two columns that were changed here and there.
+ORC = {
+    "a name is no text": (
+        "4f52431100000a061204080350002b00000a130a0300000012050000ffa007000312d90000080310ac011a0a0803104318172052280322"
+        "13080c120201021a0269e41a0173200028003000220808042000280030002208080720002800300030033a04080350003a0c0803120608"
+        "021006180c50003a0e080222080a01611201631804500140904e48016205322e322e32086f1005188080042202000c2829300682fc0303"
+        "4f524317"
+    ),
+    "the rows are a union": (
+        "4f52431100a007000312d90000080310ac011a0a080310431817205228032213080e120201021a0269641a017320002800300022080804"
+        "2000280030002208080720002800300030033a04080350003a0c0803120608021006180c50003a0e080222080a01611201631804500140"
+        "904e48016205322e322e32086f1005188080042202000c2829310682fc03034f524317"
+    ),
+    # Arrow ends the process.
+    "a decimal of 42992 digits": (
+        "4f52430a0612040803500a0908022a030a01015001080310a6041a0c080310da011841208b0228032228080c1207010203040506081a02"
+        "69641a01731a01641a0261741a01661a016c1a016220002800300022080804200028003000220808072000280030002208080e200028f0"
+        "cf022208081220002800300022080806200028003000220b080a1201072000280030002208080320002800300022080800200028003000"
+        "30033a04080350003a0c0803120608021006180c50003a0e080222080a0161120163180450013a0f080232090a01311201321a01335001"
+        "3a1108024a0b1800308080f4f6905d300150013a2108021a1b09000000000000f0bf11000000000000e03f19000000000000e0bf50013a"
+        "0c0802500162060800100118013a0c0801120608021002180250003a0908022a030a0101500140904e48016205322e322e3208b0021000"
+        "188000800402220c289501300682f403034f524319"
+    ),
+}
+
+
+def ended(target: str, data: bytes) -> str:
+    """The same in a process of its own, which it may end."""
+    program = (
+        f"import sys; sys.path[:0] = {sys.path!r}\n"
+        "import fuzz_targets\n"
+        f"print(fuzz_targets.make_target({target!r}).play(sys.stdin.buffer.read()))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], input=data, capture_output=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr.decode(errors="replace")[-2000:]
+    return run.stdout.decode().strip()
+
+
+@pytest.mark.parametrize("name", ORC)
+def test_orc_that_was_changed(name: str) -> None:
+    assert ended("orc-rows", bytes.fromhex(ORC[name])) in ("damaged-file", "unsupported-file-type")
+
+
+def parquet(rows: pa.Table, before: bytes = b"", after: bytes = b"") -> bytes:
+    """A file in whose footer some bytes stand for others."""
+    sink = io.BytesIO()
+    pq.write_table(rows, sink, store_schema=False)
+    whole = sink.getvalue()
+    length = int.from_bytes(whole[-8:-4], "little")
+    body, footer = whole[: -8 - length], whole[-8 - length : -8]
+    assert before in footer
+    changed = footer.replace(before, after)
+    return body + changed + len(changed).to_bytes(4, "little") + b"PAR1"
+
+
+@pytest.mark.parametrize("target", ["parquet-footer", "parquet-rows", "parquet-pages"])
+def test_parquet_with_a_bound_that_is_cut_off(target: str) -> None:
+    """Arrow ends the process where it makes a number of the three bytes of a bound."""
+    value = (77).to_bytes(8, "little")
+    data = parquet(pa.table({"id": pa.array([77], pa.int64())}), b"\x18\x08" + value, b"\x18\x03" + value[:3])
+    assert ended(target, data)
+
+
+@pytest.mark.parametrize("target", ["parquet-footer", "parquet-rows", "parquet-pages"])
+def test_parquet_with_a_column_whose_name_is_no_text(target: str) -> None:
+    assert played(target, parquet(pa.table({"id": [1], "x\u00e9": [2]}), b"x\xc3\xa9", b"x\xff\xff"))
+
+
+def test_parquet_by_a_writer_whose_name_is_no_text() -> None:
+    assert played("parquet-footer", parquet(pa.table({"id": [1]}), b"parquet-cpp", b"parquet-\xffpp"))
+
+
+def test_a_checkpoint_with_a_column_whose_name_is_no_text() -> None:
+    data = parquet(pa.table({"add": [{"path": "x"}], "x\u00e9": [2]}), b"x\xc3\xa9", b"x\xff\xff")
+    assert played("delta-checkpoint", data) == "damaged-checkpoint"
+
+
+# -- manifests --------------------------------------------------------------------------------------------------------
+
+
+def container(schema: object, *records: bytes) -> bytes:
+    """An Avro container with one block."""
+
+    def long(number: int) -> bytes:
+        found = number << 1
+        groups = [found >> shift & 127 for shift in range(0, max(found.bit_length(), 1), 7)]
+        return bytes(group | 128 for group in groups[:-1]) + bytes(groups[-1:])
+
+    def piece(data: bytes) -> bytes:
+        return long(len(data)) + data
+
+    head = MAGIC + long(1) + piece(b"avro.schema") + piece(json.dumps(schema).encode()) + long(0) + bytes(16)
+    body = b"".join(records)
+    return head + long(len(records)) + piece(body) + bytes(16)
+
+
+@pytest.mark.parametrize("fields", [[{"type": "int"}], [{"name": "_FILE", "type": {"type": "record", "name": "f", "fields": [{"type": "int"}]}}]],
+                         ids=["top", "within"])  # fmt: skip
+def test_a_manifest_of_fields_without_names(fields: list[object]) -> None:
+    data = container({"type": "record", "name": "r", "fields": fields}, *[b"\x02"] * 3)
+    assert played("paimon-manifest", data) != "ok"
+
+
+def test_a_manifest_list_where_a_manifest_should_be() -> None:
+    listed = pa.Table.from_pylist([{"file_name": "x", "file_size": 1, "num_added_files": 1, "num_deleted_files": 0,
+                                    "schema_id": 0, "partition_min": b"", "partition_max": b""}], MANIFESTS)  # fmt: skip
+    deleted = container(
+        {
+            "type": "record",
+            "name": "r",
+            "fields": [{"name": "_VERSION", "type": "int"}, {"name": "_KIND", "type": "int"}],
+        },
+        b"\x04\x02",
+    )
+    files = [("manifest/a", format_manifest_list(listed, "null")), ("manifest/b", deleted)]
+    assert answer(lambda: live_entries(decode_manifests(files))) != "ok"
+
+
+def test_an_index_manifest_with_a_range_that_is_null() -> None:
+    entry = {"kind": 0, "partition": b"\0\0\0\0" + bytes(8), "bucket": 0, "index_type": "DELETION_VECTORS", "file_name": "x",
+             "file_size": 1, "row_count": 1, "ranges": [None]}  # fmt: skip
+    data = format_index_manifest(pa.Table.from_pylist([entry], INDEX_ENTRIES), "null")
+    assert played("paimon-index-manifest", data) != "ok"
+
+
+def test_a_decimal_in_a_row_of_bytes_of_more_digits_than_its_column_has() -> None:
+    row = (1).to_bytes(4, "big") + bytes(8) + (10**12).to_bytes(8, "little")
+
+    def read() -> None:
+        (values,) = decode_rows(pa.array([row], pa.binary()), [(Decimal(10, 2), 0)])
+        values.validate(full=True)
+
+    assert answer(read) in ("ok", "damaged-row")
+
+
+# -- whole tables -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", [45])
+def test_damaged_tables_of_paimon(case: int) -> None:
+    outcome, told = run_case(case, [make() for make in TABLES])
+    assert not outcome.startswith("FOREIGN"), "; ".join(told)
