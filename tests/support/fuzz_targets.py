@@ -99,15 +99,20 @@ _OWN_FILES = (
 )  # fmt: skip
 
 
+#: What the interpreter does there when it loads a module, time zones among them, and keeps it compiled.
+_OF_FILES = frozenset({"open", "os.mkdir", "os.rename"})
+
+
 class _Watch:
     on = False
 
     def __call__(self, event: str, told: tuple[object, ...]) -> None:
         if not self.on:
             return
-        if event in _FORBIDDEN:
+        is_own = event in _OF_FILES and isinstance(told[0], str) and told[0].startswith(_OWN_FILES)
+        if event in _FORBIDDEN and not is_own:
             raise Forbidden(f"{event} {told}")
-        if event == "open" and isinstance(told[0], str) and not told[0].startswith(_OWN_FILES):
+        if event == "open" and isinstance(told[0], str) and not is_own:
             raise Forbidden(f"open {told}")
 
 

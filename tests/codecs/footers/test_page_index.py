@@ -66,6 +66,14 @@ def test_pages_by_their_index(
         parse_offset_index(raw, chunk_of(start + before + 1), num_rows)
 
 
+@pytest.mark.parametrize("places", [[(-1, 1, 0)], [(4, -1, 0)], [(4, 1, -1)], [(4, 1, -1), (5, 1, 1)]], ids=str)
+def test_places_that_are_negative(places: list[tuple[int, int, int]]) -> None:
+    """The short cut takes them for none: -1 is written as 1, and 0 as 0."""
+    for order in (True, False):
+        with pytest.raises(NoPages):
+            parse_offset_index(offset_index(places, {}, False, order), chunk_of(4), 2)
+
+
 BREAKS = ["offset", "row", "size", "overlap", "first", "same row"]
 
 

@@ -87,7 +87,9 @@ def _page_locations(raw: bytes) -> Sequence[Integers]:
         tokens = _varints(np.frombuffer(raw, np.uint8)[2:])
         count, tokens = (int(tokens[0]), tokens[1:]) if raw[1] >> 4 == 15 else (raw[1] >> 4, tokens)
         table = tokens[: 7 * count].reshape(-1, 7) if len(tokens) >= 7 * count else tokens[:0].reshape(-1, 7)
-        if len(table) == count and bool((table[:, ::2] == _LOCATION_TYPES).all()):
+        # An odd one is a negative number, which no place is.
+        is_usual = (table[:, ::2] == _LOCATION_TYPES).all() and not (table[:, 1::2] & 1).any()
+        if len(table) == count and bool(is_usual):
             return [table[:, column] >> 1 for column in (1, 3, 5)]
     places = [fields_of(one) for one in items_of(CompactReader(raw).struct()[1])]
     return [np.array([integer_at(place, n) for place in places], np.int64) for n in (1, 2, 3)]
