@@ -116,7 +116,7 @@ def read_described(
             asks = bool(columns) and not is_own
             raw = _raw_footer(file, metadata.serialized_size) if collections or asks else b""
             if asks:
-                ensure_sound_chunks(raw)
+                ensure_sound_chunks(raw, metadata.schema)
             # Names that are no text are noticed when they are asked for.
             leaves, writer = leaf_indices(metadata), metadata.created_by or ""
     except (pa.ArrowException, OSError, UnicodeDecodeError, *DAMAGE) as error:

@@ -1,28 +1,26 @@
 """Whether what a Parquet footer says of its column chunks is what Arrow takes it for: it ends the process where a bound
 is cut off, or counts of levels are not as many as there are levels.
 
-Specification: parquet.thrift (`SchemaElement`, `ColumnMetaData`, `Statistics`, `SizeStatistics`).
+Specification: parquet.thrift (`ColumnMetaData`, `Statistics`, `SizeStatistics`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+
+import pyarrow.parquet as pq
 
 from alluvium.codecs.footers.thrift_compact import CompactReader, Value, fields_of, items_of
 
-# FileMetaData, SchemaElement, RowGroup, ColumnChunk, ColumnMetaData
-_SCHEMA, _ROW_GROUPS = 2, 4
-_TYPE, _TYPE_LENGTH, _REPETITION, _CHILDREN = 1, 2, 3, 5
+# FileMetaData, RowGroup, ColumnChunk, ColumnMetaData
+_ROW_GROUPS = 4
 _COLUMNS, _METADATA, _STATISTICS, _SIZE_STATISTICS = 1, 3, 12, 16
-_OPTIONAL, _REPEATED = 1, 2
 # Statistics: `max`, `min`, `max_value`, `min_value`
 _BOUNDS = (1, 2, 5, 6)
 # SizeStatistics: counts of repetition levels, and of definition levels
 _REPETITION_COUNTS, _DEFINITION_COUNTS = 2, 3
-#: Bytes of a value by its physical type: BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE.
-_SIZES = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
-_FIXED_LEN_BYTE_ARRAY = 7
+#: Bytes of a value by its physical type.
+_SIZES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +32,19 @@ class _Leaf:
     repetition: int
 
 
-def ensure_sound_chunks(raw: bytes) -> None:
+def ensure_sound_chunks(raw: bytes, schema: pq.ParquetSchema) -> None:
     """Looks at each chunk of a footer.
 
     Args:
         raw: The metadata, without its length and the magic bytes.
+        schema: Its columns as Arrow reads them: it passes over what is of another type than it should be.
 
     Raises:
         ValueError: A bound is shorter than a value of its column, or there are more or fewer counts than levels; or one
             of `thrift_compact.DAMAGE`.
     """
+    leaves = [_leaf_of(schema.column(number)) for number in range(len(schema))]
     footer = CompactReader(raw).struct()
-    elements = iter([fields_of(one) for one in items_of(footer[_SCHEMA])])
-    leaves = list(_leaves(next(elements), elements, 0, 0))
     for group in map(fields_of, items_of(footer.get(_ROW_GROUPS, []))):
         for leaf, chunk in zip(leaves, map(fields_of, items_of(group.get(_COLUMNS, []))), strict=False):
             metadata = chunk.get(_METADATA)
@@ -54,27 +52,9 @@ def ensure_sound_chunks(raw: bytes) -> None:
                 _ensure_sound(metadata, leaf)
 
 
-def _leaves(
-    element: dict[int, Value], rest: Iterator[dict[int, Value]], definition: int, repetition: int
-) -> Iterator[_Leaf]:
-    """Those below a node: "schema: [...] depth first traversal"."""
-    children = element.get(_CHILDREN) or 0
-    if not isinstance(children, int):
-        raise ValueError("a group has no number of members")
-    if not children:
-        yield _Leaf(_size_of(element), definition, repetition)
-    for _ in range(children):
-        member = next(rest)
-        repeats = member.get(_REPETITION)
-        below = definition + (repeats in (_OPTIONAL, _REPEATED)), repetition + (repeats == _REPEATED)
-        yield from _leaves(member, rest, *below)
-
-
-def _size_of(leaf: dict[int, Value]) -> int:
-    kind = leaf.get(_TYPE)
-    known = _SIZES.get(kind) if isinstance(kind, int) else None
-    size = leaf.get(_TYPE_LENGTH) if kind == _FIXED_LEN_BYTE_ARRAY else known
-    return size if isinstance(size, int) else 0
+def _leaf_of(column: pq.ColumnSchema) -> _Leaf:
+    size = column.length if column.physical_type == "FIXED_LEN_BYTE_ARRAY" else _SIZES.get(column.physical_type, 0)
+    return _Leaf(size or 0, column.max_definition_level, column.max_repetition_level)
 
 
 def _ensure_sound(metadata: dict[int, Value], leaf: _Leaf) -> None:

@@ -43,6 +43,10 @@ def stored_schema(metadata: pq.FileMetaData, path: str | None = None) -> Struct:
     except UnsupportedFeature as error:
         error.path = error.path or path
         raise
+    except UnicodeDecodeError as error:
+        raise UnsupportedFeature(
+            f"the file has a time zone that is no text: {error}", code="unsupported-type", path=path
+        ) from None
 
 
 @lru_cache(maxsize=64)

@@ -46,6 +46,9 @@ class CompactReader:
                 self.at = at
                 number = self._zigzag()
                 at = self.at
+            if number in found:
+                # What becomes of the two is each reader's own matter.
+                raise ValueError(f"the field {number} stands twice")
             # Most fields are short integers: a call for each would cost more than all else.
             if kind in _SHORT and data[at] < 128:
                 found[number] = (data[at] >> 1) ^ -(data[at] & 1)
