@@ -38,7 +38,17 @@ def reading_orc(path: str | None) -> Iterator[None]:
     """What goes wrong with the bytes of a file, as `CorruptTable` (`"damaged-file"`)."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, IndexError, KeyError, TypeError, struct.error, zlib.error) as error:
+    # A decimal that is none is an ArithmeticError.
+    except (
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        ArithmeticError,
+        struct.error,
+        zlib.error,
+    ) as error:
         raise CorruptTable(
             f"the footer of an ORC file cannot be read: {error}",
             code="damaged-file",
