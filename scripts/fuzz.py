@@ -22,8 +22,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src"), *(str(ROOT / "tests" / part) for part in ("support", "interop", ""))]
@@ -75,15 +77,15 @@ def child(name: str, state: Path, runs: int, seconds: int, seed: int) -> int:
     return 0
 
 
-def mutator(atheris: object, targets: object):  # type: ignore[no-untyped-def]
+def mutator(atheris: Any, targets: Any) -> Callable[[bytes, int, int], bytes]:
     """JSON is sometimes changed as documents are, all else as libFuzzer does."""
 
     def change(data: bytes, max_size: int, seed: int) -> bytes:
         if seed % 3 == 0:
-            made = targets.structural(data, seed)  # type: ignore[attr-defined]
+            made = targets.structural(data, seed)
             if made is not None and len(made) <= max_size:
                 return bytes(made)
-        return bytes(atheris.Mutate(data, max_size))  # type: ignore[attr-defined]
+        return bytes(atheris.Mutate(data, max_size))
 
     return change
 
