@@ -24,8 +24,9 @@ _SIMPLE = frozenset(
     {t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.DATE, t.TIMESTAMP}
     | {t.TIMESTAMP_NTZ}
 )
-#: In which all readers take values of a fixed number of bytes.
-_COMMON_ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"})
+#: In which all readers take values of a fixed number of bytes: `PLAIN`, `PLAIN_DICTIONARY`, `RLE`, `BIT_PACKED` and
+#: `RLE_DICTIONARY`.
+_COMMON_ENCODINGS = frozenset({0, 2, 3, 4, 8})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,5 +129,4 @@ def _has_rare_digits(data: DataFile, own: str) -> bool:
     kind = metadata.schema.column(number).physical_type
     if kind != "FIXED_LEN_BYTE_ARRAY":
         return bool(kind == "BYTE_ARRAY")
-    chunks = (metadata.row_group(group).column(number) for group in range(metadata.num_row_groups))
-    return any(not _COMMON_ENCODINGS.issuperset(chunk.encodings) for chunk in chunks)
+    return not _COMMON_ENCODINGS.issuperset(data.pages.encodings(number))

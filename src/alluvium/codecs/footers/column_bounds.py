@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.footers.parquet_footer import Bound, ColumnStats, FileFooter, FooterColumn
+from alluvium.codecs.footers.chunk_statistics import Bound
+from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
 
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from alluvium.codecs.footers.thrift_compact import DAMAGE, CompactReader, Value, fields_of, items_of
+from alluvium.codecs.footers.thrift_compact import DAMAGE, CompactReader, Value, fields_of, items_of, next_of
 from alluvium.errors import CorruptTable
 
 Path: TypeAlias = tuple[str, ...]
@@ -35,7 +35,7 @@ def null_collections(footer: bytes, paths: list[Path]) -> dict[Path, int]:
 
 def _null_collections(footer: bytes, paths: list[Path]) -> dict[Path, int]:
     document = CompactReader(footer).struct()
-    levels = dict(_levels(iter(items_of(document[2])), (), 0, is_root=True))
+    levels = dict(_levels(map(fields_of, items_of(document[2])), (), 0, is_root=True))
     counts: dict[Path, int | None] = {path: 0 for path in paths if path in levels}
     for row_group in _optional_items(document.get(4)):
         histograms = dict(_histograms(fields_of(row_group)))
@@ -47,9 +47,11 @@ def _null_collections(footer: bytes, paths: list[Path]) -> dict[Path, int]:
     return {path: count for path, count in counts.items() if count is not None}
 
 
-def _levels(elements: Iterator[Value], path: Path, level: int, is_root: bool = False) -> Iterator[tuple[Path, int]]:
+def _levels(
+    elements: Iterator[dict[int, Value]], path: Path, level: int, is_root: bool = False
+) -> Iterator[tuple[Path, int]]:
     """The definition level at which each node is there: "schema: [...] depth first traversal"."""
-    element = fields_of(next(elements))
+    element = next_of(elements)
     name, repetition, children = element[4], element.get(3), element.get(5) or 0
     assert isinstance(name, bytes) and isinstance(children, int)
     here = path if is_root else (*path, name.decode())

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from alluvium.codecs.footers.chunk_statistics import Bound
 from alluvium.codecs.footers.orc_tail import (
     Message,
     bytes_of,
@@ -28,7 +29,7 @@ from alluvium.codecs.footers.orc_tail import (
     reading_orc,
     signed,
 )
-from alluvium.codecs.footers.parquet_footer import Bound, ColumnStats, FileFooter, FooterColumn
+from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.errors import UnsupportedFeature
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType

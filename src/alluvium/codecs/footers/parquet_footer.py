@@ -8,21 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TypeAlias
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from alluvium.codecs.footers.chunk_statistics import (
+    Bound,
+    ChunkStatistics,
+    statistics_by_arrow,
+    statistics_by_field,
+)
 from alluvium.codecs.footers.definition_levels import null_collections
-from alluvium.codecs.footers.sound_chunks import ensure_sound_chunks
+from alluvium.codecs.footers.parquet_pages import Footer, NoPages
 from alluvium.codecs.footers.thrift_compact import DAMAGE
 from alluvium.errors import CorruptTable
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Primitive
 from alluvium.schema.types import Decimal as DecimalType
-
-#: bool, int (integers; dates as days and timestamps as microseconds since 1970), float, Decimal, str or bytes.
-Bound: TypeAlias = "bool | int | float | Decimal | str | bytes"
 
 _INTEGRAL_PHYSICAL = ("INT32", "INT64")
 #: Spark sets this key where it was told to write in the hybrid calendar; from 1900 on both calendars agree.
@@ -113,47 +116,67 @@ def read_described(
             metadata = pq.read_metadata(file)
             # In a file without rows there is nothing to count.
             collections = [c.path for c in columns if isinstance(c.type, (t.Array, t.Map))] if metadata.num_rows else []
-            asks = bool(columns) and not is_own
-            raw = _raw_footer(file, metadata.serialized_size) if collections or asks else b""
-            if asks:
-                ensure_sound_chunks(raw, metadata.schema)
-            # Names that are no text are noticed when they are asked for.
-            leaves, writer = leaf_indices(metadata), metadata.created_by or ""
-    except (pa.ArrowException, OSError, UnicodeDecodeError, *DAMAGE) as error:
+            is_foreign = bool(columns) and not is_own
+            raw = _raw_footer(file, metadata.serialized_size) if collections or is_foreign else b""
+            nulls = null_collections(raw, collections) if collections else {}
+            opened = _Opened(metadata, leaf_indices(metadata), Footer(raw) if is_foreign else None)
+            return metadata, _footer_of(opened, columns, nulls)
+    except (pa.ArrowException, OSError, NoPages, *DAMAGE) as error:
         raise CorruptTable(
             f"the footer of a Parquet file cannot be read: {error}",
             code="damaged-file",
             path=path,
             hint="the file was cut or overwritten; restore it, or remove it from the table",
         ) from None
-    return metadata, _footer_of(
-        metadata, writer, leaves, columns, null_collections(raw, collections) if collections else {}
-    )
 
 
-def _footer_of(
-    metadata: pq.FileMetaData,
-    writer: str,
-    leaves: Mapping[tuple[str, ...], int],
-    columns: Sequence[FooterColumn],
-    nulls: Mapping[tuple[str, ...], int],
-) -> FileFooter:
-    row_groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    row_groups = [row_group for row_group in row_groups if row_group.num_rows > 0]
-    # "If the min is a NaN, it should be ignored [...] NaN may be present": only parquet-mr leaves the bounds out when
-    # there is a NaN, and NaN is greater than any number, so elsewhere a float's maximum proves nothing.
-    trusts_float_max = writer.startswith("parquet-mr")
+@dataclass(frozen=True)
+class _Opened:
+    """A footer that is being read.
+
+    Attributes:
+        metadata: As Arrow reads it.
+        leaves: Index of each leaf by its path.
+        fields: Field by field, where nothing in it is believed.
+    """
+
+    metadata: pq.FileMetaData
+    leaves: Mapping[tuple[str, ...], int]
+    fields: Footer | None
+
+    @cached_property
+    def row_groups(self) -> dict[int, int]:
+        """How many rows those have that have any."""
+        counts = {number: self.metadata.row_group(number).num_rows for number in range(self.metadata.num_row_groups)}
+        return {number: count for number, count in counts.items() if count > 0}
+
+    @cached_property
+    def trusts_float_max(self) -> bool:
+        """Whether the greatest float is one: "If the min is a NaN, it should be ignored [...] NaN may be present".
+
+        Only parquet-mr leaves the bounds out when there is a NaN, and NaN is greater than any number.
+        """
+        return (self.metadata.created_by or "").startswith("parquet-mr")
+
+    def chunks(self, leaf: int) -> list[ChunkStatistics | None]:
+        """What is told of a leaf in each of the row groups."""
+        if self.fields is None:
+            return statistics_by_arrow(self.metadata, list(self.row_groups), leaf)
+        return statistics_by_field(self.fields, self.metadata.schema.column(leaf), list(self.row_groups), leaf)
+
+
+def _footer_of(opened: _Opened, columns: Sequence[FooterColumn], nulls: Mapping[tuple[str, ...], int]) -> FileFooter:
     found: dict[tuple[str, ...], ColumnStats] = {}
-    legacy_calendar = _LEGACY_CALENDAR in (metadata.metadata or {})
+    legacy_calendar = _LEGACY_CALENDAR in (opened.metadata.metadata or {})
     for column in columns:
-        stats = _column_stats(metadata, row_groups, leaves, column, trusts_float_max)
+        stats = _column_stats(opened, column)
         if stats is not None and legacy_calendar:
             stats = _without_old_dates(stats)
         if stats is None and column.path in nulls:
             stats = ColumnStats(column.type, None, None, nulls[column.path])
         if stats is not None:
             found[column.path] = stats
-    return FileFooter(metadata.num_rows, found)
+    return FileFooter(opened.metadata.num_rows, found)
 
 
 def _raw_footer(file: pa.NativeFile, size_bytes: int) -> bytes:
@@ -198,32 +221,22 @@ def _append_leaves(f: pa.Field, prefix: tuple[str, ...], paths: list[tuple[str, 
         paths.append(path)
 
 
-def _collection_stats(
-    row_groups: Sequence[pq.RowGroupMetaData], leaves: Mapping[tuple[str, ...], int], column: FooterColumn
-) -> ColumnStats | None:
+def _collection_stats(opened: _Opened, column: FooterColumn) -> ColumnStats | None:
     """An array or map is nowhere null if nothing is missing in one of its leaves; else counts of nulls do not tell."""
-    within = [index for path, index in leaves.items() if path[: len(column.path)] == column.path]
+    within = [index for path, index in opened.leaves.items() if path[: len(column.path)] == column.path]
     for index in within:
-        found = [row_group.column(index).statistics for row_group in row_groups]
-        if all(
-            statistics is not None and statistics.has_null_count and not statistics.null_count for statistics in found
-        ):
+        if all(chunk is not None and chunk.null_count == 0 for chunk in opened.chunks(index)):
             return ColumnStats(column.type, None, None, 0)
     return None
 
 
-def _column_stats(
-    metadata: pq.FileMetaData,
-    row_groups: Sequence[pq.RowGroupMetaData],
-    leaves: Mapping[tuple[str, ...], int],
-    column: FooterColumn,
-    trusts_float_max: bool,
-) -> ColumnStats | None:
+def _column_stats(opened: _Opened, column: FooterColumn) -> ColumnStats | None:
+    metadata = opened.metadata
     if isinstance(column.type, (t.Array, t.Map)):
-        return _collection_stats(row_groups, leaves, column)
+        return _collection_stats(opened, column)
     # A variant is a group of two leaves; `metadata` is null exactly where the variant is.
     path = (*column.path, "metadata") if column.type == t.VARIANT else column.path
-    index = leaves.get(path)
+    index = opened.leaves.get(path)
     if index is None:
         return ColumnStats(column.type, None, None, metadata.num_rows) if column.type == t.VOID else None
     described = metadata.schema.column(index)
@@ -233,25 +246,23 @@ def _column_stats(
     lows: list[Bound] = []
     highs: list[Bound] = []
     nulls: int | None = 0
-    for row_group in row_groups:
-        statistics = row_group.column(index).statistics
-        if statistics is None:
+    for chunk, num_rows in zip(opened.chunks(index), opened.row_groups.values(), strict=True):
+        if chunk is None:
             return None
-        counted = statistics.null_count if statistics.has_null_count else None
-        nulls = None if nulls is None or counted is None else nulls + counted
-        if convert is not None and statistics.has_min_max:
-            low, high = convert(statistics.min_raw), convert(statistics.max_raw)
+        nulls = None if nulls is None or chunk.null_count is None else nulls + chunk.null_count
+        if convert is not None and chunk.bounds is not None:
+            low, high = map(convert, chunk.bounds)
             if low is None or high is None:
                 convert = None
             else:
                 lows.append(low)
                 highs.append(high)
-        elif counted != row_group.num_rows:
+        elif chunk.null_count != num_rows:
             # Values without bounds in one row group leave the file without bounds.
             convert = None
     if convert is None or not lows:
         return ColumnStats(column.type, None, None, nulls)
-    bounded_above = trusts_float_max or column.type not in t.FLOATING
+    bounded_above = opened.trusts_float_max or column.type not in t.FLOATING
     return ColumnStats(column.type, min(lows), max(highs) if bounded_above else None, nulls)
 
 

@@ -23,6 +23,7 @@ from alluvium.codecs.footers.thrift_compact import (
     i64_field,
     integer_at,
     items_of,
+    next_of,
     struct_field,
     struct_list_field,
     struct_of,
@@ -33,6 +34,8 @@ MAGIC = b"PAR1"
 _REPEATED = 2
 #: FileMetaData
 _SCHEMA, _NUM_ROWS, _ROW_GROUPS, _COLUMN_ORDERS = 2, 3, 4, 7
+#: What `ColumnMetaData` must have: `type`, `codec`, counts, sizes and the place; `encodings` and `path_in_schema`.
+_NUMBERS, _LISTS = (1, 4, 5, 6, 7, 9), (2, 3)
 
 
 class NoPages(Exception):
@@ -66,16 +69,27 @@ class Footer:
         try:
             self._fields = CompactReader(raw).written_fields()
             self._row_groups = [fields_of(group) for group in items_of(self._fields[_ROW_GROUPS][1])]
-            self.leaves = self._read_leaves()
+        except DAMAGE as error:
+            raise NoPages(str(error)) from None
+
+    @cached_property
+    def leaves(self) -> dict[str, list[Leaf]]:
+        """By the names of the top-level columns.
+
+        Raises:
+            NoPages: The schema is damaged, or two have the same name.
+        """
+        try:
+            return self._read_leaves()
         except DAMAGE as error:
             raise NoPages(str(error)) from None
 
     def _read_leaves(self) -> dict[str, list[Leaf]]:
-        elements = iter([fields_of(one) for one in items_of(self._fields[_SCHEMA][1])])
+        elements = map(fields_of, items_of(self._fields[_SCHEMA][1]))
         numbers = iter(range(1 << 30))
         leaves: dict[str, list[Leaf]] = {}
-        for _ in range(integer_at(next(elements), 5)):
-            column = next(elements)
+        for _ in range(integer_at(next_of(elements), 5)):
+            column = next_of(elements)
             written = column[4]
             assert isinstance(written, bytes)
             name = written.decode()
@@ -83,6 +97,12 @@ class Footer:
                 raise NoPages(f"two columns are called {name!r}")
             leaves[name] = list(_leaves_of(column, elements, numbers, is_repeated=False))
         return leaves
+
+    def leaves_of(self, name: str) -> list[Leaf]:
+        """The leaves of a top-level column; `NoPages`: there is none of that name."""
+        if name not in self.leaves:
+            raise NoPages(f"no column {name!r}")
+        return self.leaves[name]
 
     def chunk(self, row_group: int, leaf: int) -> Chunk:
         """A column chunk.
@@ -94,7 +114,12 @@ class Footer:
             document = fields_of(items_of(self._row_groups[row_group][1])[leaf])
             if document.get(1) or 8 in document or 9 in document:
                 raise NoPages("the chunk is in another file, or encrypted")
-            return Chunk(document, fields_of(document[3]))
+            metadata = fields_of(document[3])
+            for number in _NUMBERS:
+                integer_at(metadata, number)
+            for number in _LISTS:
+                items_of(metadata[number])
+            return Chunk(document, metadata)
         except DAMAGE as error:
             raise NoPages(str(error)) from None
 
@@ -127,7 +152,7 @@ def _leaves_of(
     if not children and 1 in element:
         yield Leaf(next(numbers), is_repeated)
     for _ in range(children):
-        yield from _leaves_of(next(rest), rest, numbers, is_repeated=is_repeated)
+        yield from _leaves_of(next_of(rest), rest, numbers, is_repeated=is_repeated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +161,11 @@ class Chunk:
 
     _document: dict[int, Value]
     _metadata: dict[int, Value]
+
+    @property
+    def encodings(self) -> list[Value]:
+        """Of its pages, by their numbers (`Encoding`)."""
+        return items_of(self._metadata[2])
 
     @property
     def num_values(self) -> int:
@@ -157,12 +187,18 @@ class Chunk:
     def statistics(self) -> tuple[bytes | None, bytes | None, int | None]:
         """Raw bounds (`min_value`, `max_value`), and how many values are null; None where it does not tell."""
         found = self._metadata.get(12)
-        low, high, nulls = (found.get(n) for n in (6, 5, 3)) if isinstance(found, dict) else (None, None, None)
-        return (
-            low if isinstance(low, bytes) else None,
-            high if isinstance(high, bytes) else None,
-            nulls if isinstance(nulls, int) else None,
-        )
+        nulls = found.get(3) if isinstance(found, dict) else None
+        return *self._bounds(6, 5), nulls if isinstance(nulls, int) else None
+
+    @property
+    def signed_bounds(self) -> tuple[bytes | None, bytes | None]:
+        """Raw bounds as older writers told them (`min`, `max`), which compared values as signed numbers."""
+        return self._bounds(2, 1)
+
+    def _bounds(self, *numbers: int) -> tuple[bytes | None, bytes | None]:
+        found = self._metadata.get(12)
+        low, high = (found.get(n) for n in numbers) if isinstance(found, dict) else (None, None)
+        return low if isinstance(low, bytes) else None, high if isinstance(high, bytes) else None
 
     @property
     def offset_index(self) -> tuple[int, int] | None:
@@ -185,7 +221,7 @@ class Chunk:
         """
         fields = [
             i32_field(1, integer_at(self._metadata, 1)),
-            i32_list_field(2, [one for one in items_of(self._metadata[2]) if isinstance(one, int)]),
+            i32_list_field(2, [one for one in self.encodings if isinstance(one, int)]),
             binary_list_field(3, [one for one in items_of(self._metadata[3]) if isinstance(one, bytes)]),
             i32_field(4, integer_at(self._metadata, 4)),
             i64_field(5, num_values),

@@ -5,7 +5,7 @@ Specification: https://github.com/apache/thrift/blob/master/doc/specs/thrift-com
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -206,6 +206,13 @@ def fields_of(value: Value) -> dict[int, Value]:
     """A value that must be a struct."""
     assert isinstance(value, dict)
     return value
+
+
+def next_of(structs: Iterator[dict[int, Value]]) -> dict[int, Value]:
+    """The next of several, which must be there; unlike `next`, in a generator too."""
+    for one in structs:
+        return one
+    raise IndexError("a struct is missing")
 
 
 def integer_at(fields: dict[int, Value], number: int) -> int:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
-from alluvium.codecs.footers.parquet_footer import Bound, ColumnStats, FileFooter, FooterColumn
+from alluvium.codecs.footers.chunk_statistics import Bound
+from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.files.manifest_write import EMPTY_ROW
 from alluvium.paimon.schema.logical import to_logical

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
-from alluvium.codecs.footers.parquet_footer import Bound, FileFooter, RunEnds
+from alluvium.codecs.footers.chunk_statistics import Bound
+from alluvium.codecs.footers.parquet_footer import FileFooter, RunEnds
 from alluvium.errors import CorruptTable
 from alluvium.paimon.files.file_stats import KEY_MODE, bounds_of, encoded_ends, values_of
 from alluvium.paimon.schema.logical import to_logical

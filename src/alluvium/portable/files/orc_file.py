@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,7 @@ from alluvium.portable.files.file_names import damaged, own_names
 from alluvium.portable.files.local_instants import KnownInstants, holds_instants, shown_as_utc
 from alluvium.portable.files.nested import with_members
 
+T = TypeVar("T")
 #: Whose instants may go by the clock of its own zone.
 _JAVA = "ORC_JAVA"
 
@@ -69,12 +71,13 @@ class OrcFile:
         zones = self._zones(instants)
         for stripe in range(self.reader.nstripes):
             rows = self._stripe(stripe, asked)
-            for name in instants if zones else ():
-                place = rows.schema.get_field_index(name)
-                rows = rows.set_column(place, name, shown_as_utc(rows.column(place), zones[stripe]))
-            for name in chars.keys() & set(own):
-                place = rows.schema.get_field_index(name)
-                rows = rows.set_column(place, name, _unpadded(rows.column(place), chars[name]))
+            try:
+                for name in instants if zones else ():
+                    rows = _with_column(rows, name, shown_as_utc, zones[stripe])
+                for name in chars.keys() & set(own):
+                    rows = _with_column(rows, name, _unpadded, chars[name])
+            except pa.ArrowException as error:
+                raise damaged(self.path, error) from None
             for start in range(0, rows.num_rows, batch_size):
                 batch = rows.slice(start, batch_size)
                 yield (
@@ -128,6 +131,11 @@ def _have_another_meaning(wanted: Sequence[str], names: Sequence[str]) -> bool:
 
 def _holds_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or any(_holds_text(kind.field(n).type) for n in range(kind.num_fields))
+
+
+def _with_column(rows: pa.RecordBatch, name: str, made: Callable[[pa.Array, T], pa.Array], by: T) -> pa.RecordBatch:
+    place = rows.schema.get_field_index(name)
+    return rows.set_column(place, name, made(rows.column(place), by))
 
 
 def _unpadded(values: pa.Array, kind: OrcType) -> pa.Array:

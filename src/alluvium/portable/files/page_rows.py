@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -72,9 +72,16 @@ class PageRows:
     source: pa.NativeFile
     metadata: pq.FileMetaData
     unit: str
-    _footer: Footer | None = None
     _pages: dict[tuple[int, int], Pages] = field(default_factory=dict)
     _bounds: dict[tuple[int, int], PageBounds | None] = field(default_factory=dict)
+
+    def encodings(self, leaf: int) -> set[int | None]:
+        """By their numbers those of a leaf's pages; `None` among them where the footer does not tell."""
+        try:
+            chunks = [self._whole_footer.chunk(number, leaf) for number in range(self.metadata.num_row_groups)]
+            return {one for chunk in chunks for one in chunk.encodings if isinstance(one, int)}
+        except NoPages:
+            return {None}
 
     @property
     def is_near(self) -> bool:
@@ -109,7 +116,7 @@ class PageRows:
     def bounds(self, row_group: int, name: str) -> tuple[Pages, PageBounds] | None:
         """What is known of the pages of a column of one leaf; None where nothing is, or asking is not worth it."""
         try:
-            leaves = self._read_footer().leaves[name]
+            leaves = self._read_footer().leaves_of(name)
             if len(leaves) != 1 or leaves[0].is_repeated:
                 return None
             chunk = self._read_footer().chunk(row_group, leaves[0].number)
@@ -139,13 +146,15 @@ class PageRows:
         return _NEAR_BYTES if self.is_near else _FAR_BYTES
 
     def _read_footer(self) -> Footer:
-        if self._footer is None:
-            if self.metadata.num_columns * self.metadata.num_row_groups > _MAX_CHUNKS:
-                raise NoPages("its footer is too large")
-            size = self.metadata.serialized_size
-            # Behind it come its length and the magic bytes, four of each.
-            self._footer = Footer(self._read(self.source.size() - size - 8, size))
-        return self._footer
+        if self.metadata.num_columns * self.metadata.num_row_groups > _MAX_CHUNKS:
+            raise NoPages("its footer is too large")
+        return self._whole_footer
+
+    @cached_property
+    def _whole_footer(self) -> Footer:
+        size = self.metadata.serialized_size
+        # Behind it come its length and the magic bytes, four of each.
+        return Footer(self._read(self.source.size() - size - 8, size))
 
     def _read(self, offset: int, size: int) -> bytes:
         """Bytes of the file; fewer at its end. Places come out of the file, and memory is taken before it is read."""
@@ -162,7 +171,7 @@ class PageRows:
     def _column(self, row_group: int, name: str, positions: Integers) -> _ColumnPages:
         footer = self._read_footer()
         total = self.metadata.row_group(row_group).num_rows
-        leaves = footer.leaves[name]
+        leaves = footer.leaves_of(name)
         chunks = [footer.chunk(row_group, leaf.number) for leaf in leaves]
         pages = [self._pages_of(row_group, *pair) for pair in zip(leaves, chunks, strict=True)]
         # The members of a row stand beside each other: pages are taken up to where pages of all leaves begin.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alluvium.codecs.columns import integer_column, long_column
+from alluvium.codecs.footers.chunk_statistics import Bound, plain_value
 from alluvium.codecs.footers.page_index import Integers, PageBounds, Pages
-from alluvium.codecs.footers.parquet_footer import Bound, bound_converter, leaf_indices
+from alluvium.codecs.footers.parquet_footer import bound_converter, leaf_indices
 from alluvium.errors import AlluviumError
 from alluvium.expr.skipping.prune import prune
 from alluvium.expr.tree import Expression
@@ -21,7 +21,6 @@ from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DataType
 
-_RAW = {"INT32": "<i", "INT64": "<q", "FLOAT": "<f", "DOUBLE": "<d", "BOOLEAN": "<?"}
 _MISSES = 3
 #: Rows that are told one by one; a row group of more is a footer's lie, or read as a whole no slower.
 _MOST_CANDIDATES = 1 << 24
@@ -232,12 +231,9 @@ class RowBounds:
 
 
 def _parse_raw(raw: bytes, physical: str) -> Bound | None:
-    """A bound that is written "PLAIN", without the length of text."""
-    if physical not in _RAW:
-        return raw
     try:
-        return struct.unpack(_RAW[physical], raw)[0]  # type: ignore[no-any-return]
-    except struct.error:
+        return plain_value(raw, physical)
+    except ValueError:
         return None
 
 

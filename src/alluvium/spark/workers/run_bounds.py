@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.footers.parquet_footer import Bound, RunEnds
+from alluvium.codecs.footers.chunk_statistics import Bound
+from alluvium.codecs.footers.parquet_footer import RunEnds
 from alluvium.plan.write import KeyedRows
 
 #: Kinds of rows that take others back.
