@@ -173,6 +173,16 @@ ORC = {
         "0c0802500162060800100118013a0c0801120608021002180250003a0908022a030a0101500140904e48016205322e322e3208b0021000"
         "188000800402220c289501300682f403034f524319"
     ),
+    # Of the two codecs the first counts, for the second is none.
+    "a decimal of 42992 digits, and a codec that there is not": (
+        "4f52035001080310a6041a0c080310da011841208b0228032228080c1207010203040506081a0269641a01731a01641a0261741a01661a"
+        "016c1a0162200028003000220808042000280030002208083f2000280030002208080e200028f0cf022208081220002800300022080806"
+        "200028003000220b080a120107200028003000220808032000280030002208080020002800300030033a04080350003a0c080312060802"
+        "1006180850003a0e080222080a0161120163180450013a0f080232090a01311201321a013350013a1108024a0b1800208080f4f6905d30"
+        "0150013a2108021a1b09000000000000f0bf11000000000000e03f19000000000000e0bf50013a0c0802500162060800100118013a0c08"
+        "01120608021002180250003a0908022a030a0101500140904e48016205322e322e3208b0021000108080042202000c289501300682f403"
+        "034f524319"
+    ),
 }
 
 
@@ -191,6 +201,12 @@ def ended(target: str, data: bytes) -> str:
 @pytest.mark.parametrize("name", ORC)
 def test_orc_that_was_changed(name: str) -> None:
     assert ended("orc-rows", bytes.fromhex(ORC[name])) in ("damaged-file", "unsupported-file-type")
+
+
+def test_a_manifest_in_orc_with_a_decimal_of_42992_digits() -> None:
+    """Which ends the process as files of rows do."""
+    for data in list(ORC.values())[-2:]:
+        assert ended("paimon-manifest", b"ORC" + bytes.fromhex(data)[3:]) == "damaged-manifest"
 
 
 def parquet(rows: pa.Table, before: bytes = b"", after: bytes = b"") -> bytes:

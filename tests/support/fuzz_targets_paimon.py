@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import pyarrow as pa
 from fuzz_paimon import PaimonFuzzTable, append_table, dynamic_table, keyed_table
+from fuzz_targets_files import orc_file
 from pyroaring import BitMap64
 
 import alluvium
+from alluvium.codecs.avro.avro_container import read_avro
 from alluvium.errors import AlluviumError
 from alluvium.paimon.features.deletion_vectors import format_vectors, parse_vector, vector_masks
 from alluvium.paimon.files.hash_index import hash_entries, read_hashes
@@ -161,7 +163,16 @@ def _manifests() -> Made:
                 code = error.code
         return code
 
-    return [*seeds, many], act
+    return [*seeds, many, _as_orc(seeds[0]), _as_orc(many)], act
+
+
+def _as_orc(manifest: bytes) -> bytes:
+    _, records = read_avro(manifest, "m")
+    rows = pa.Table.from_pylist(records)
+    kinds = {f.name: f.type for f in rows.schema}
+    kept = ("_FILE_NAME", "_ROW_COUNT", "_LEVEL")
+    kinds["_FILE"] = pa.struct([f for f in kinds["_FILE"] if f.name in kept])
+    return orc_file(pa.Table.from_pylist(records, schema=pa.schema(kinds)))
 
 
 def _planned() -> Made:

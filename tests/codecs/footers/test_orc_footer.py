@@ -136,10 +136,10 @@ def test_chunks_that_grow_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_codec_that_is_not_known() -> None:
-    # No writer at hand knows LZO.
+    # No writer at hand knows Brotli.
     before, codec, after = file_of(pa.table({"c": [1]}), "uncompressed").rpartition(b"\x10\x00\x18")
     assert codec
-    data = before + b"\x10\x03\x18" + after
+    data = before + b"\x10\x06\x18" + after
     with pytest.raises(UnsupportedFeature) as caught:
         footer_of(data, c=t.LONG)
     assert caught.value.code == "unsupported-codec"

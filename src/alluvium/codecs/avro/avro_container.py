@@ -24,6 +24,7 @@ import pyarrow as pa
 from fastavro.schema import SchemaParseException
 
 from alluvium.codecs.avro.avro_schema import RecordShape, measure_schema
+from alluvium.codecs.inflate import inflated
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.storage.varint import read_signed, read_unsigned
 
@@ -35,7 +36,6 @@ _STREAM_CODECS = {"zstandard": "zstd", "bzip2": "bz2"}
 _MAX_SCHEMA_BYTES = 16 << 20
 _MAX_BLOCK_BYTES = 256 << 20
 _MAX_FILE_BYTES, _MAX_EXPANSION = 2 << 30, 100
-_PIECE_BYTES = 1 << 20
 #: Schemas that are kept.
 _SHORT_SCHEMA_BYTES = 64 << 10
 #: Records of a file that take no bytes of it.
@@ -407,14 +407,10 @@ def _decompressed(block: bytes, codec: str, most: int) -> bytes:
             raise _too_large(most)
         return bytes(pa.decompress(block[:-4], size, "snappy", asbytes=True))
     if codec in _STREAM_CODECS:
-        pieces, total = [], 0
-        stream = pa.CompressedInputStream(pa.BufferReader(block), _STREAM_CODECS[codec])
-        while piece := stream.read(_PIECE_BYTES):
-            total += len(piece)
-            if total > most:
-                raise _too_large(most)
-            pieces.append(piece)
-        return b"".join(pieces)
+        grown = inflated(block, _STREAM_CODECS[codec], most)
+        if grown is None:
+            raise _too_large(most)
+        return grown
     raise UnsupportedFeature(f"Avro blocks compressed by {codec!r}", code="unsupported-codec", features=(codec,))
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from alluvium.codecs.footers.chunk_statistics import Bound
 from alluvium.codecs.footers.orc_tail import (
+    UINT32,
     Message,
     bytes_of,
     fields_of,
@@ -30,7 +31,6 @@ from alluvium.codecs.footers.orc_tail import (
     signed,
 )
 from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
-from alluvium.errors import UnsupportedFeature
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType
 from alluvium.schema.types import Decimal as DecimalType
@@ -116,16 +116,19 @@ def ensure_decimals(file: pa.NativeFile, path: str | None = None) -> None:
 
     Raises:
         CorruptTable: One has; or the file is not an ORC file.
+        UnsupportedFeature: Its codec is unknown (`"unsupported-codec"`).
     """
     with reading_orc(path):
-        try:
-            tail = read_tail(file)
-        except UnsupportedFeature:
-            # A codec that Arrow may know.
-            return
-        decimals = (one for one in messages_of(tail.footer, _TYPES) if number_of(one, _KIND) == _DECIMAL)
+        tail = read_tail(file)
+        types = messages_of(tail.footer, _TYPES)
+        # Of kinds that stand twice, too: which of them counts, depends on which there are.
+        decimals = (one for one in types if _DECIMAL in map(_as_kind, one.get(_KIND, ())))
         if any(number_of(one, _PRECISION) > _MAX_DIGITS for one in decimals):
             raise ValueError(f"a decimal has more than {_MAX_DIGITS} digits")
+
+
+def _as_kind(value: int | bytes) -> int | None:
+    return value & UINT32 if isinstance(value, int) else None
 
 
 def _footer(footer: Message, columns: Sequence[FooterColumn]) -> FileFooter:

@@ -14,6 +14,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from alluvium.codecs.inflate import inflated
+from alluvium.codecs.lzo import decompress_lzo
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.storage.varint import read_unsigned
 
@@ -25,12 +27,15 @@ _MAGIC = b"ORC"
 _TAIL_BYTES = 16 << 10
 #: What the tail of a file may grow to: a writer holds it in memory as a whole.
 _MAX_FOOTER_BYTES = 256 << 20
-_PIECE_BYTES = 1 << 20
 _CHUNK_HEADER = 3
 # PostScript
 _FOOTER_LENGTH, _COMPRESSION, _POSTSCRIPT_MAGIC = 1, 2, 8000
+#: Of `CompressionKind`.
+_NUM_CODECS = 7
 # Type
 _FIELD_NAMES = 3
+#: What an enumeration is cut to.
+UINT32 = (1 << 32) - 1
 
 
 @contextmanager
@@ -84,7 +89,7 @@ def read_tail(file: pa.NativeFile) -> OrcTail:
         stored = bytes(file.read(end - begin))
     else:
         stored = tail[len(tail) - (size - begin) : len(tail) - (size - end)]
-    codec = number_of(postscript, _COMPRESSION)
+    codec = kind_of(postscript, _COMPRESSION, _NUM_CODECS)
     return OrcTail(fields_of(plain_bytes(stored, codec)), codec)
 
 
@@ -110,7 +115,7 @@ def plain_bytes(stored: bytes, codec: int) -> bytes:
     return b"".join(pieces)
 
 
-def _inflated(chunk: bytes) -> bytes:
+def _from_zlib(chunk: bytes) -> bytes:
     return zlib.decompressobj(wbits=-15).decompress(chunk, _MAX_FOOTER_BYTES)
 
 
@@ -147,17 +152,24 @@ def _lz4_length(begun: int, chunk: bytes, position: int) -> tuple[int, int]:
 
 
 def _from_zstd(chunk: bytes) -> bytes:
-    pieces, room = [], _MAX_FOOTER_BYTES
-    stream = pa.CompressedInputStream(pa.BufferReader(chunk), "zstd")
-    while piece := stream.read(_PIECE_BYTES):
-        pieces.append(bytes(piece))
-        room -= len(piece)
-        if room < 0:
-            raise ValueError(f"a chunk of {len(chunk)} bytes grows to more than {_MAX_FOOTER_BYTES}")
-    return b"".join(pieces)
+    plain = inflated(chunk, "zstd", _MAX_FOOTER_BYTES)
+    if plain is None:
+        raise ValueError(f"a chunk of {len(chunk)} bytes grows to more than {_MAX_FOOTER_BYTES}")
+    return plain
 
 
-_CODECS: Mapping[int, Callable[[bytes], bytes]] = {1: _inflated, 2: _from_snappy, 4: _from_lz4, 5: _from_zstd}
+def _from_lzo(chunk: bytes) -> bytes:
+    return decompress_lzo(chunk, _MAX_FOOTER_BYTES)
+
+
+#: By `CompressionKind`.
+_CODECS: Mapping[int, Callable[[bytes], bytes]] = {
+    1: _from_zlib,
+    2: _from_snappy,
+    3: _from_lzo,
+    4: _from_lz4,
+    5: _from_zstd,
+}
 
 
 def fields_of(data: bytes) -> Message:
@@ -188,6 +200,12 @@ def number_of(message: Message, field: int) -> int:
     if not isinstance(value, int):
         raise ValueError(f"field {field} is no number")
     return value
+
+
+def kind_of(message: Message, field: int, count: int) -> int:
+    """A value of an enumeration of so many: the last that is one of them, as Protocol Buffers have it."""
+    given = [one & UINT32 for one in message.get(field, ()) if isinstance(one, int)]
+    return next((one for one in reversed(given) if one < count), 0)
 
 
 def bytes_of(message: Message, field: int) -> bytes:

@@ -19,7 +19,8 @@ from pyarrow import orc
 
 from alluvium.codecs.avro.avro_columns import Unreadable, read_columns, typed_columns
 from alluvium.codecs.avro.avro_container import MAGIC, parse_schema, read_avro, read_blocks
-from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
+from alluvium.codecs.footers.orc_footer import ensure_decimals
+from alluvium.errors import DECODE_ERRORS, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.paimon.files.recent_lists import recall, remember
 from alluvium.paimon.files.unknown_fields import ensure_members_known, others_type, pack
 from alluvium.paimon.terms.spec import (
@@ -371,16 +372,19 @@ def _from_orc(
     data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int
 ) -> pa.Table:
     try:
+        ensure_decimals(pa.BufferReader(data))
         table = orc.ORCFile(pa.BufferReader(data)).read()
         _ensure_version(_member(table, _VERSION_PATH, pa.int64()), version, place)
         known = pa.schema([f for f in schema if f.name not in _OTHERS])
-        arrays = [_member(table, path_of(f.name), f.type) for f in known]
+        found = pa.Table.from_arrays([_member(table, path_of(f.name), f.type) for f in known], schema=known)
+        # Names that are no text.
+        found.validate(full=True)
         if len(known) < len(schema):
             _ensure_known(table.schema, [path_of(f.name) for f in known], place)
             fields = {"fields": [_as_avro(f) for f in table.schema]}
             _ensure_members_known(fields, known, path_of, place)
-        return _with_others(pa.Table.from_arrays(arrays, schema=known), schema, [], None)
-    except (pa.ArrowException, OSError) as error:
+        return _with_others(found, schema, [], None)
+    except (pa.ArrowException, OSError, CorruptTable, *DECODE_ERRORS) as error:
         raise CorruptTable(f"the ORC file cannot be read: {error}", code="damaged-manifest", path=place) from None
 
 
