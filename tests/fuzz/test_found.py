@@ -14,6 +14,7 @@ import pytest
 from fuzz_paimon import TABLES, run_case
 from fuzz_tables import classic
 from fuzz_targets import make_target
+from pyarrow import orc
 
 from alluvium.codecs.avro.avro_container import MAGIC
 from alluvium.codecs.binary_rows.binary_row import decode_rows
@@ -201,6 +202,17 @@ def ended(target: str, data: bytes) -> str:
 @pytest.mark.parametrize("name", ORC)
 def test_orc_that_was_changed(name: str) -> None:
     assert ended("orc-rows", bytes.fromhex(ORC[name])) in ("damaged-file", "unsupported-file-type")
+
+
+def test_orc_with_texts_of_a_fixed_length_that_are_no_text() -> None:
+    """Whose blanks are taken away."""
+    sink = io.BytesIO()
+    orc.write_table(pa.table({"s": ["abcd", "efgh"]}), sink, compression="uncompressed")
+    data = sink.getvalue()
+    for before, after in ((b"abcdefgh", b"abcdefg\xff"), (b'"\x08\x08\x07 \x00', b'"\x08\x08\x11 \x05')):
+        assert data.count(before) == 1
+        data = data.replace(before, after)
+    assert played("orc-rows", data) == "damaged-file"
 
 
 def test_a_manifest_in_orc_with_a_decimal_of_42992_digits() -> None:
