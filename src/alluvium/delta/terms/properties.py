@@ -317,7 +317,8 @@ def settable_properties(properties: Mapping[str, str]) -> dict[str, str]:
             raise InvalidRequest(f"table property {canonical} is given twice", code="invalid-property")
         if canonical in _OTHERS:
             _parse_value(canonical, text, _OTHERS[canonical])
-        found[canonical] = text
+        # Blanks around a value, which delta-spark takes for a part of it: it could not open the table again.
+        found[canonical] = text.strip() if canonical.casefold() in _FOLDED else text
     parse_properties(found)
     return found
 
