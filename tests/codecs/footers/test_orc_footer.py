@@ -16,7 +16,7 @@ import pytest
 from pyarrow import orc
 
 from alluvium.codecs.footers import orc_tail
-from alluvium.codecs.footers.orc_footer import read_orc_footer
+from alluvium.codecs.footers.orc_footer import ensure_sound_types, read_orc_footer
 from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.schema import types as t
@@ -168,3 +168,32 @@ def test_no_damage_is_another_error() -> None:
             wrong[place] ^= flipped
             with contextlib.suppress(CorruptTable, UnsupportedFeature):
                 footer_of(bytes(wrong), c=t.LONG, s=t.STRING)
+
+
+def nested_file(depth: int) -> bytes:
+    """A file without rows, of a list of lists of ... numbers."""
+
+    def varint(value: int) -> bytes:
+        low = value & 127
+        return bytes([low | 128]) + varint(value >> 7) if value > 127 else bytes([low])
+
+    def text(field: int, value: bytes) -> bytes:
+        return varint(field << 3 | 2) + varint(len(value)) + value
+
+    def number(field: int, value: int) -> bytes:
+        return varint(field << 3) + varint(value)
+
+    types = [text(4, number(1, 12) + text(2, varint(1)) + text(3, b"x"))]
+    types += [text(4, number(1, 10) + text(2, varint(place + 1))) for place in range(1, depth)]
+    footer = number(1, 3) + number(2, 3) + b"".join(types) + text(4, number(1, 4)) + number(6, 0) + number(8, 0)
+    postscript = number(1, len(footer)) + number(2, 0) + number(3, 65536) + text(4, bytes([0, 12])) + text(8000, b"ORC")
+    return b"ORC" + footer + postscript + bytes([len(postscript)])
+
+
+def test_types_that_are_too_deep() -> None:
+    """Of fifty thousand levels Arrow's stack has not room, and the process ends."""
+    ensure_sound_types(pa.BufferReader(nested_file(200)))
+    assert len(orc.ORCFile(pa.BufferReader(nested_file(200))).schema) == 1
+    for depth in (201, 50_000):
+        with pytest.raises(CorruptTable, match="200 deep"):
+            ensure_sound_types(pa.BufferReader(nested_file(depth)), "x")

@@ -49,6 +49,8 @@ _MIN, _MAX, _SUM = 1, 2, 3
 _BOOLEAN, _BYTE, _SHORT, _INT, _LONG, _FLOAT, _DOUBLE, _STRING = range(8)
 _DECIMAL, _DATE, _VARCHAR, _CHAR = 14, 15, 16, 17
 _MAX_DIGITS = 38
+#: Of types within each other; Arrow's own limit for Parquet is 100.
+_MAX_DEPTH = 200
 
 
 def read_orc_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str | None = None) -> FileFooter:
@@ -107,8 +109,8 @@ def read_char_columns(file: pa.NativeFile, path: str | None = None) -> Mapping[s
         return {name: kind for name, kind in columns if kind.holds_char}
 
 
-def ensure_decimals(file: pa.NativeFile, path: str | None = None) -> None:
-    """Arrow ends the process where a decimal has more digits than there are.
+def ensure_sound_types(file: pa.NativeFile, path: str | None = None) -> None:
+    """Arrow ends the process where a decimal has more digits than there are, or types are too deep for its stack.
 
     Args:
         file: A seekable file, which stays open.
@@ -125,6 +127,12 @@ def ensure_decimals(file: pa.NativeFile, path: str | None = None) -> None:
         decimals = (one for one in types if _DECIMAL in map(_as_kind, one.get(_KIND, ())))
         if any(number_of(one, _PRECISION) > _MAX_DIGITS for one in decimals):
             raise ValueError(f"a decimal has more than {_MAX_DIGITS} digits")
+        depths = [0] * len(types)
+        for depth, one in zip(depths, types, strict=True):
+            for member in numbers_of(one, _SUBTYPES):
+                depths[member] = depth + 1
+        if max(depths, default=0) > _MAX_DEPTH:
+            raise ValueError(f"types are nested more than {_MAX_DEPTH} deep")
 
 
 def _as_kind(value: int | bytes) -> int | None:
