@@ -6,13 +6,13 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fuzz_paimon import TABLES, run_case
-from fuzz_tables import classic
+from fuzz_tables import FuzzTable, classic
 from fuzz_targets import make_target
 from pyarrow import orc
 
@@ -21,11 +21,13 @@ from alluvium.codecs.binary_rows.binary_row import decode_rows
 from alluvium.codecs.footers.spark_schema import stored_schema
 from alluvium.delta.log.names import checkpoint_paths
 from alluvium.delta.view.snapshot import load_snapshot
-from alluvium.errors import AlluviumError
+from alluvium.errors import AlluviumError, CorruptTable
 from alluvium.paimon.files.manifest import decode_manifests, live_entries
 from alluvium.paimon.files.manifest_write import format_index_manifest, format_manifest_list
+from alluvium.paimon.files.unknown_fields import others_type, pack
 from alluvium.paimon.terms.spec import INDEX_ENTRIES, MANIFESTS
 from alluvium.schema.types import Decimal
+from alluvium.storage.stores.memory import MemoryStore
 
 #: Bytes that are no UTF-8, in a JSON text.
 NO_TEXT = b'{"commitUser":"\xff","tableId":"\xff","user":"\xff","id":"\xff"}'
@@ -122,25 +124,43 @@ def test_void_that_may_not_be_null(column: object) -> None:
     assert played("delta-schema", json.dumps({"type": "struct", "fields": [column]}).encode())
 
 
-@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
-def test_a_checkpoint_with_a_path_that_is_no_text(large: bool) -> None:
-    table = classic()
+def with_text(table: FuzzTable, name: str, texts: Sequence[bytes]) -> MemoryStore:
+    """A table in whose checkpoint files have other bytes for a text."""
     path = checkpoint_paths(3)[0]
     whole = pq.read_table(io.BytesIO(table.files[path]))
     adds = whole["add"].combine_chunks()
-    paths = pa.array([None if row is None else b"\xff%20" + str(n).encode() for n, row in enumerate(adds.to_pylist())])
-    text = pa.Array.from_buffers(pa.string(), len(paths), paths.buffers())
-    place = adds.type.get_field_index("path")
+    todo = iter(texts)
+    given = pa.array([None if row is None else next(todo) for row in adds.to_pylist()], pa.binary())
+    text = pa.Array.from_buffers(pa.string(), len(given), given.buffers())
+    place = adds.type.get_field_index(name)
     members = [text if n == place else adds.field(n) for n in range(adds.type.num_fields)]
     made = pa.StructArray.from_arrays(members, fields=list(adds.type), mask=adds.is_null())
     table.data(path, whole.set_column(whole.schema.get_field_index("add"), "add", made))
-    store = table.store()
+    return table.store()
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+def test_a_checkpoint_with_a_path_that_is_no_text(large: bool) -> None:
+    store = with_text(classic(), "path", [b"\xff%20" + str(n).encode() for n in range(9)])
 
     def read() -> None:
         snapshot = load_snapshot(store, 3, **({"max_checkpoint_bytes": 0} if large else {}))
         snapshot.map_files(lambda files: files["path"].to_pylist())
 
     assert answer(read) != "ok"
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+def test_a_checkpoint_with_statistics_that_are_no_text(large: bool) -> None:
+    """Which writers make that cut bounds within a character: they tell nothing, and the others what they told."""
+    told = load_snapshot(classic().store(), 3).files["stats"].to_pylist()
+    assert len(told) > 2 and None not in told
+    given = [text.encode() for text in told]
+    given[1] = given[1][:-1] + b"\xc3}"
+    store = with_text(classic(), "stats", given)
+    snapshot = load_snapshot(store, 3, **({"max_checkpoint_bytes": 0} if large else {}))
+    found = [text for texts in snapshot.map_files(lambda files: files["stats"].to_pylist()) for text in texts]
+    assert sorted(found, key=str) == sorted([told[0], None, *told[2:]], key=str)
 
 
 # -- data files -------------------------------------------------------------------------------------------------------
@@ -310,6 +330,15 @@ def test_a_manifest_list_where_a_manifest_should_be() -> None:
     )
     files = [("manifest/a", format_manifest_list(listed, "null")), ("manifest/b", deleted)]
     assert answer(lambda: live_entries(decode_manifests(files))) != "ok"
+
+
+def test_a_manifest_with_two_fields_of_one_name() -> None:
+    """That nobody here knows, and which have to be kept."""
+    field = {"name": "_MORE", "type": ["null", {"type": "record", "name": "m", "fields": [
+        {"name": "f0", "type": "string"}, {"name": "f0", "type": "int"}]}]}  # fmt: skip
+    with pytest.raises(CorruptTable) as caught:
+        pack([{"_MORE": {"f0": 1}}], others_type({"fields": [field]}, []))
+    assert "not of its schema" in caught.value.message
 
 
 def test_an_index_manifest_with_a_range_that_is_null() -> None:

@@ -222,9 +222,16 @@ class AvroContainer:
 
 
 def encode_record(schema: str, record: Mapping[str, Any]) -> bytes:
-    """One record without a container; logical types are left aside, as everywhere here."""
+    """One record without a container; logical types are left aside, as everywhere here.
+
+    Raises:
+        CorruptTable: It is not of the schema, as of one that calls two fields by one name (`damaged-file`).
+    """
     out = io.BytesIO()
-    fastavro.schemaless_writer(out, _compiled(schema), record)
+    try:
+        fastavro.schemaless_writer(out, _compiled(schema), record)
+    except _FOREIGN as error:
+        raise _damaged(f"a record is not of its schema: {error}") from None
     return out.getvalue()
 
 

@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from alluvium.codecs.columns import integer_column
 from alluvium.delta.log.columns import Nulls, conform, conform_fitting, holding_all, settled
 from alluvium.delta.log.names import CheckpointName, parse_name
 from alluvium.delta.log.read import read_commits
@@ -45,8 +47,10 @@ _WHOLE = 4 << 20
 # Parts and sidecars read at once: hides the latency of a store, and each holds its own columns in memory.
 _FILES_AT_ONCE = 4
 
-#: What of a file action is read as text everywhere; who reads statistics and tags looks himself.
+#: What of a file action must be text.
 _TEXTS = {"path", "partitionValues", "deletionVector"}
+#: What nobody needs, and tells nothing where it is no text: some writers cut it within a character.
+_NEEDLESS_TEXTS = {"stats", "tags", "stats_parsed"}
 
 _HEAD: dict[str, type[Wire]] = {
     "protocol": Protocol,
@@ -340,6 +344,8 @@ def _batch(rows: pa.StructArray, schema: pa.Schema, parsed: str | None, nulls: N
     for name in _TEXTS & members.keys():
         # Parquet does not look whether they are UTF-8.
         members[name].validate(full=True)
+    for name in _NEEDLESS_TEXTS & members.keys():
+        members[name] = _null_where_no_text(members[name])
     columns = [
         _kept(conform(members[f.name], f.type), nulls) if f.name in members else nulls.take(len(rows), f.type)
         for f in schema
@@ -349,6 +355,19 @@ def _batch(rows: pa.StructArray, schema: pa.Schema, parsed: str | None, nulls: N
     return pa.RecordBatch.from_arrays(
         [*columns, members[parsed]], schema=schema.append(pa.field(parsed, members[parsed].type))
     )
+
+
+def _null_where_no_text(values: pa.Array) -> pa.Array:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        if len(values) == 1:
+            return pa.nulls(1, values.type)
+        half = len(values) // 2
+        # Values that lie elsewhere are not looked at twice.
+        parts = (values.take(integer_column(np.arange(*ends))) for ends in ((0, half), (half, len(values))))
+        return pa.concat_arrays([_null_where_no_text(part) for part in parts])
+    return values
 
 
 def _kept(column: pa.Array, nulls: Nulls) -> pa.Array:

@@ -207,7 +207,7 @@ def _at_once(held: Sequence[_Held], schema: bytes, wanted: pa.Schema) -> pa.Tabl
             return None
         found = read_columns(parse_schema(schema), blocks, [*paths, _VERSION_PATH])
         _ensure_version(found[_VERSION_PATH], _VERSION, held[0][0])
-        made = _with_others(typed_columns(found, paths, known, sum(counts)), wanted, [], None)
+        made = _with_others(typed_columns(found, paths, known, sum(counts)), wanted, [], None, held[0][0])
         return None if any(made[name].null_count for name in _NEEDED if name in made.column_names) else made
     except (Unreadable, UnsupportedFeature, pa.ArrowException, ValueError, KeyError, TypeError):
         # The reader of single records says which of the files it is, and what is wrong.
@@ -222,12 +222,15 @@ def _says_more(schema: bytes, wanted: pa.Schema) -> bool:
     return others_type(parse_schema(schema), [_entry_path(f.name) for f in wanted]) is not None
 
 
-def _with_others(table: pa.Table, wanted: pa.Schema, records: list[object], kind: str | None) -> pa.Table:
+def _with_others(table: pa.Table, wanted: pa.Schema, records: list[object], kind: str | None, place: str) -> pa.Table:
     """The table with the columns of what has no column, if they are wanted; `kind` None: there is nothing."""
     if _OTHERS[0] not in wanted.names:
         return table
     nothing = [pa.nulls(table.num_rows, wanted.field(name).type) for name in _OTHERS]
-    columns = nothing if kind is None else pack(records, kind)
+    try:
+        columns = nothing if kind is None else pack(records, kind)
+    except CorruptTable as error:
+        raise CorruptTable(error.message, code="damaged-manifest", path=place) from None
     for name, values in zip(_OTHERS, columns, strict=True):
         table = table.append_column(wanted.field(name), values)
     return table.select(wanted.names)
@@ -315,7 +318,7 @@ def _unchecked(
         if len(known) < len(schema):
             _ensure_members_known(own, known, path_of, place)
             kind = others_type(own, paths)
-        return _with_others(_typed(_columns(records, paths), known, place), schema, records, kind)
+        return _with_others(_typed(_columns(records, paths), known, place), schema, records, kind, place)
     raise CorruptTable("it is neither an Avro nor an ORC file", code="damaged-manifest", path=place)
 
 
@@ -383,7 +386,7 @@ def _from_orc(
             _ensure_known(table.schema, [path_of(f.name) for f in known], place)
             fields = {"fields": [_as_avro(f) for f in table.schema]}
             _ensure_members_known(fields, known, path_of, place)
-        return _with_others(found, schema, [], None)
+        return _with_others(found, schema, [], None, place)
     except (pa.ArrowException, OSError, CorruptTable, *DECODE_ERRORS) as error:
         raise CorruptTable(f"the ORC file cannot be read: {error}", code="damaged-manifest", path=place) from None
 
