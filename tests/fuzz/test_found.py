@@ -171,6 +171,14 @@ def test_avro_whose_columns_have_no_names() -> None:
     assert played("avro-schema", schema) not in ("ok", "rows")
 
 
+@pytest.mark.parametrize("items", [1.5, None, [None], {"type": "array", "items": 1.5}, {}], ids=str)
+def test_avro_whose_elements_have_no_type(items: object) -> None:
+    """Of lists that are empty nobody decodes them."""
+    kind = {"type": "array", "items": items}
+    schema = {"type": "record", "name": "s", "fields": [{"name": "a", "type": kind}]}
+    assert played("avro-schema", json.dumps(schema).encode()) not in ("ok", "rows")
+
+
 #: Files of two columns that were changed here and there.
 ORC = {
     "a name is no text": (

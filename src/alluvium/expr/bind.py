@@ -45,10 +45,13 @@ def type_of(node: tree.Expression) -> DataType:
     if isinstance(node, (tree.Column, tree.Literal, tree.Cast)):
         return node.type
     if isinstance(node, tree.Call):
+        if node.known_type is not None:
+            return node.known_type
         function = FUNCTIONS.get(node.name)
         signature = function.bind([type_of(a) for a in node.args]) if function else None
         if signature is None:
             raise NotUnderstood(node.name)
+        object.__setattr__(node, "known_type", signature.result)
         return signature.result
     return t.BOOLEAN
 

@@ -105,6 +105,8 @@ class Call:
     name: str
     args: tuple[Expression, ...]
     zone: str | None = None
+    #: What `type_of` has found: in a long expression each part would be asked for by all around it.
+    known_type: DataType | None = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

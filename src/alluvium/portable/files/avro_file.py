@@ -90,7 +90,11 @@ def open_avro(path: str, source: pa.NativeFile) -> AvroFile:
         raise damaged(path, "its values are no rows")
     if not all(isinstance(f, dict) and isinstance(f.get("name"), str) for f in schema.get("fields") or ()):
         raise damaged(path, "its fields have no names")
-    return AvroFile(path, _written_out(schema, {}, ""), records)
+    try:
+        return AvroFile(path, _written_out(schema, {}, ""), records)
+    except (TypeError, KeyError) as error:
+        # What is never decoded, no decoder looks at: the elements of lists that are empty.
+        raise damaged(path, f"its types are none: {error}") from None
 
 
 def _written_out(kind: Any, named: dict[str, Any], namespace: str) -> Any:
