@@ -78,7 +78,7 @@ def child(name: str, state: Path, runs: int, seconds: int, seed: int) -> int:
 
 
 def mutator(atheris: Any, targets: Any) -> Callable[[bytes, int, int], bytes]:
-    """JSON is sometimes changed as documents are, all else as libFuzzer does."""
+    """JSON and footers are sometimes changed as what they are, all else as libFuzzer does."""
 
     def change(data: bytes, max_size: int, seed: int) -> bytes:
         if seed % 3 == 0:

@@ -7,10 +7,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fuzz_footers import with_orc_footer
 from fuzz_paimon import TABLES, run_case
 from fuzz_tables import FuzzTable, classic
 from fuzz_targets import make_target
@@ -240,6 +242,36 @@ def test_orc_with_texts_of_a_fixed_length_that_are_no_text() -> None:
     for before, after in ((b"abcdefgh", b"abcdefg\xff"), (b'"\x08\x08\x07 \x00', b'"\x08\x08\x11 \x05')):
         assert data.count(before) == 1
         data = data.replace(before, after)
+    assert played("orc-rows", data) == "damaged-file"
+
+
+def _set(tree: list[Any], numbers: Sequence[int], value: int) -> None:
+    """A field of a tree at a path, of the last message of each number."""
+    found = [field for field in tree if field[0] == numbers[0]][-1]
+    if len(numbers) > 1:
+        _set(found[2], numbers[1:], value)
+    else:
+        found[2] = value
+
+
+@pytest.mark.parametrize("count", [-1, 2**31, 2**40, 2**63 - 1])
+@pytest.mark.parametrize("is_told", [False, True])
+def test_orc_with_a_stripe_of_too_many_rows(count: int, is_told: bool) -> None:
+    """`numberOfRows` of a stripe, and of the file: Arrow ends the process, or takes the memory."""
+    sink = io.BytesIO()
+    orc.write_table(pa.table({"a": [1, 2, 3]}), sink, compression="uncompressed")
+    data = with_orc_footer(sink.getvalue(), lambda tree: _set(tree, (3, 5), count))
+    data = with_orc_footer(data, lambda tree: _set(tree, (6,), count)) if is_told else data
+    assert played("orc-rows", data) == "damaged-file"
+
+
+@pytest.mark.parametrize(("field", "value"), [(5, 39), (5, -1), (6, 39), (6, -(2**31))])
+def test_orc_with_decimals_that_there_are_not(field: int, value: int) -> None:
+    """`precision` and `scale`: Arrow ends the process."""
+    sink = io.BytesIO()
+    orc.write_table(pa.table({"d": pa.array([1], pa.decimal128(10, 2))}), sink, compression="uncompressed")
+    assert played("orc-rows", sink.getvalue()) == "rows"
+    data = with_orc_footer(sink.getvalue(), lambda tree: _set(tree, (4, field), value))
     assert played("orc-rows", data) == "damaged-file"
 
 

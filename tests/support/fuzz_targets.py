@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from fuzz_footers import changed_footer
 from fuzz_mutations import _BYTES, _JSON
 
 from alluvium.errors import AlluviumError
@@ -125,6 +126,8 @@ sys.addaudithook(_WATCH)
 
 def mutated(data: bytes, others: Sequence[bytes], random: Random) -> bytes:
     """An input changed a little, as the fuzzer of whole tables changes files."""
+    if random.random() < 0.3 and (footer := changed_footer(data, random)) is not None:
+        return footer
     files = {"x": data, "y": random.choice(others)}
     for _ in range(random.choice((1, 1, 2, 3))):
         is_json = data.lstrip()[:1] == b"{"
@@ -140,11 +143,11 @@ def mutated(data: bytes, others: Sequence[bytes], random: Random) -> bytes:
 
 
 def structural(data: bytes, seed: int) -> bytes | None:
-    """One change of a JSON document; None: the input is none."""
-    if data.lstrip()[:1] != b"{":
-        return None
-    files = {"x": data}
+    """One change of a JSON document, or some of a footer; None: the input has neither."""
     random = Random(seed)
+    if data.lstrip()[:1] != b"{":
+        return changed_footer(data, random)
+    files = {"x": data}
     try:
         random.choice(_JSON)(files, "x", random)
     except (RecursionError, ValueError):

@@ -16,7 +16,7 @@ import pytest
 from pyarrow import orc
 
 from alluvium.codecs.footers import orc_tail
-from alluvium.codecs.footers.orc_footer import ensure_sound_types, read_orc_footer
+from alluvium.codecs.footers.orc_footer import ensure_sound, read_orc_footer
 from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.schema import types as t
@@ -192,8 +192,8 @@ def nested_file(depth: int) -> bytes:
 
 def test_types_that_are_too_deep() -> None:
     """Of fifty thousand levels Arrow's stack has not room, and the process ends."""
-    ensure_sound_types(pa.BufferReader(nested_file(200)))
+    ensure_sound(pa.BufferReader(nested_file(200)))
     assert len(orc.ORCFile(pa.BufferReader(nested_file(200))).schema) == 1
     for depth in (201, 50_000):
         with pytest.raises(CorruptTable, match="200 deep"):
-            ensure_sound_types(pa.BufferReader(nested_file(depth)), "x")
+            ensure_sound(pa.BufferReader(nested_file(depth)), "x")

@@ -39,9 +39,11 @@ _Bounds: TypeAlias = "tuple[Bound, Bound] | None"
 _Read: TypeAlias = Callable[[Message, int], _Bounds]
 
 # Footer
-_TYPES, _NUM_ROWS, _STATISTICS = 4, 6, 7
+_STRIPES, _TYPES, _NUM_ROWS, _STATISTICS = 3, 4, 6, 7
+# StripeInformation
+_STRIPE_ROWS = 5
 # Type
-_KIND, _SUBTYPES, _PRECISION = 1, 2, 5
+_KIND, _SUBTYPES, _PRECISION, _SCALE = 1, 2, 5, 6
 # ColumnStatistics
 _NUM_VALUES, _OF_INTEGERS, _OF_DOUBLES, _OF_STRINGS, _OF_BOOLEANS, _OF_DECIMALS, _OF_DATES = range(1, 8)
 # Within those of one kind
@@ -49,6 +51,8 @@ _MIN, _MAX, _SUM = 1, 2, 3
 _BOOLEAN, _BYTE, _SHORT, _INT, _LONG, _FLOAT, _DOUBLE, _STRING = range(8)
 _DECIMAL, _DATE, _VARCHAR, _CHAR = 14, 15, 16, 17
 _MAX_DIGITS = 38
+#: Arrow takes memory for all of them before it reads the first; of more no list has room.
+_MAX_STRIPE_ROWS = (1 << 31) - 1
 #: Of types within each other; Arrow's own limit for Parquet is 100.
 _MAX_DEPTH = 200
 
@@ -109,8 +113,9 @@ def read_char_columns(file: pa.NativeFile, path: str | None = None) -> Mapping[s
         return {name: kind for name, kind in columns if kind.holds_char}
 
 
-def ensure_sound_types(file: pa.NativeFile, path: str | None = None) -> None:
-    """Arrow ends the process where a decimal has more digits than there are, or types are too deep for its stack.
+def ensure_sound(file: pa.NativeFile, path: str | None = None) -> None:
+    """Looks at what Arrow ends the process about: decimals of more digits than there are, types too deep for its stack,
+    stripes of more rows than the file or its memory.
 
     Args:
         file: A seekable file, which stays open.
@@ -121,11 +126,18 @@ def ensure_sound_types(file: pa.NativeFile, path: str | None = None) -> None:
         UnsupportedFeature: Its codec is unknown (`"unsupported-codec"`).
     """
     with reading_orc(path):
-        tail = read_tail(file)
-        types = messages_of(tail.footer, _TYPES)
+        footer = read_tail(file).footer
+        rows = [number_of(stripe, _STRIPE_ROWS) for stripe in messages_of(footer, _STRIPES)]
+        if sum(rows) != number_of(footer, _NUM_ROWS):
+            raise ValueError(
+                f"its stripes have {sum(rows)} rows, and it is said to have {number_of(footer, _NUM_ROWS)}"
+            )
+        if max(rows, default=0) > _MAX_STRIPE_ROWS:
+            raise ValueError(f"a stripe has more than {_MAX_STRIPE_ROWS} rows")
+        types = messages_of(footer, _TYPES)
         # Of kinds that stand twice, too: which of them counts, depends on which there are.
         decimals = (one for one in types if _DECIMAL in map(_as_kind, one.get(_KIND, ())))
-        if any(number_of(one, _PRECISION) > _MAX_DIGITS for one in decimals):
+        if any(max(number_of(one, _PRECISION), number_of(one, _SCALE)) > _MAX_DIGITS for one in decimals):
             raise ValueError(f"a decimal has more than {_MAX_DIGITS} digits")
         depths = [0] * len(types)
         for depth, one in zip(depths, types, strict=True):

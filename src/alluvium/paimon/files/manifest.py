@@ -19,7 +19,7 @@ from pyarrow import orc
 
 from alluvium.codecs.avro.avro_columns import Unreadable, read_columns, typed_columns
 from alluvium.codecs.avro.avro_container import MAGIC, parse_schema, read_avro, read_blocks
-from alluvium.codecs.footers.orc_footer import ensure_sound_types
+from alluvium.codecs.footers.orc_footer import ensure_sound
 from alluvium.errors import DECODE_ERRORS, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.paimon.files.recent_lists import recall, remember
 from alluvium.paimon.files.unknown_fields import ensure_members_known, others_type, pack
@@ -375,7 +375,7 @@ def _from_orc(
     data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int
 ) -> pa.Table:
     try:
-        ensure_sound_types(pa.BufferReader(data))
+        ensure_sound(pa.BufferReader(data))
         table = orc.ORCFile(pa.BufferReader(data)).read()
         _ensure_version(_member(table, _VERSION_PATH, pa.int64()), version, place)
         known = pa.schema([f for f in schema if f.name not in _OTHERS])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from alluvium.codecs.footers.orc_footer import OrcType, ensure_sound_types, read_char_columns
+from alluvium.codecs.footers.orc_footer import OrcType, ensure_sound, read_char_columns
 from alluvium.codecs.footers.orc_writer_clock import read_writer_clock
 from alluvium.errors import UnsupportedFeature
 from alluvium.portable.files.file_names import damaged, own_names
@@ -112,7 +112,7 @@ def open_orc(path: str, source: pa.NativeFile, instants: KnownInstants | None = 
     Raises:
         CorruptTable: It is none.
     """
-    ensure_sound_types(source, path)
+    ensure_sound(source, path)
     try:
         reader = orc.ORCFile(source)
         # Types that nobody reads, and names that are no text, are noticed when they are asked for.
