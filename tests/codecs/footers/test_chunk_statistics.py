@@ -29,7 +29,7 @@ from alluvium.schema.types import DataType
 Fields: TypeAlias = "dict[int, tuple[int, bytes]]"
 Change: TypeAlias = "Callable[[Fields], object]"
 
-INTEGER, LIST, STRUCT = 5, 9, 12
+INTEGER, BINARY, LIST, STRUCT = 5, 8, 9, 12
 COLUMN_ORDERS = 7
 #: To the first chunk of the first row group.
 CHUNK = (4, 1)
@@ -167,6 +167,18 @@ def test_chunks_that_lack_what_they_must_have(number: int) -> None:
 def test_chunks_without_metadata_tell_nothing() -> None:
     data = written(pa.table({"x": [None, 5]}))
     assert read(with_change(data, CHUNK, lambda fields: fields.pop(3)), x=t.LONG).columns == {}
+
+
+@pytest.mark.parametrize(("writer", "high"), [
+    (b"parquet-mr version 1.13.1 (build x)", 1.0), (b"parquet-mr version 1.10.0", 1.0), (b"parquet-mr version 2.0.0", 1.0),
+    (b"parquet-mr version 1.9.0", None), (b"parquet-mr version 1.8.1", None), (b"parquet-mr", None),
+    (b"parquet-cpp version 1.13.1", None), (b"impala version 3.0", None),
+])  # fmt: skip
+def test_whose_greatest_float_is_one(writer: bytes, high: float | None) -> None:
+    """Others, and parquet-mr before 1.10, leave NaN out of the bounds, which is greater than any number."""
+    created_by = BINARY, bytes([len(writer)]) + writer
+    data = with_change(written(pa.table({"x": [0.5, 1.0]})), (), lambda fields: fields.update({6: created_by}))
+    assert read(data, x=t.DOUBLE).columns[("x",)] == ColumnStats(t.DOUBLE, 0.5, high, 0)
 
 
 @pytest.mark.parametrize("raw", [b"", b"\1" * 3, b"\1" * 5])

@@ -5,6 +5,7 @@ Nothing but the footer is read. Bounds are exact values; a bound that the file d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -35,6 +36,7 @@ _CALENDARS_AGREE: Mapping[DataType, int] = {
     t.TIMESTAMP: -25_567 * 86_400_000_000,
     t.TIMESTAMP_NTZ: -25_567 * 86_400_000_000,
 }
+_PARQUET_MR = re.compile(r"parquet-mr version ([0-9]{1,4})\.([0-9]{1,4})")
 _NANOS_PER_UNIT = {"milliseconds": 1_000_000, "microseconds": 1_000, "nanoseconds": 1}
 
 
@@ -154,9 +156,11 @@ class _Opened:
     def trusts_float_max(self) -> bool:
         """Whether the greatest float is one: "If the min is a NaN, it should be ignored [...] NaN may be present".
 
-        Only parquet-mr leaves the bounds out when there is a NaN, and NaN is greater than any number.
+        Only parquet-mr leaves the bounds out when there is a NaN, from 1.10 on (PARQUET-1246), and NaN is greater than
+        any number.
         """
-        return (self.metadata.created_by or "").startswith("parquet-mr")
+        version = _PARQUET_MR.match(self.metadata.created_by or "")
+        return version is not None and (int(version[1]), int(version[2])) >= (1, 10)
 
     def chunks(self, leaf: int) -> list[ChunkStatistics | None]:
         """What is told of a leaf in each of the row groups."""
