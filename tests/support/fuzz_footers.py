@@ -22,7 +22,7 @@ def changed_footer(data: bytes, random: Random) -> bytes | None:
     for change in (_changed_parquet, _changed_orc):
         try:
             made = change(data, random)
-        except (IndexError, KeyError, ValueError, RecursionError):
+        except (IndexError, KeyError, ValueError, TypeError, RecursionError):
             continue
         if made is not None:
             return made
@@ -284,7 +284,7 @@ def _deep(data: bytes) -> list[Any]:
         if field[1] == _LENGTH and len(field[2]) > 1:
             try:
                 field[2] = _deep(field[2])
-            except (IndexError, KeyError, ValueError, RecursionError):
+            except (IndexError, KeyError, ValueError, TypeError, RecursionError):
                 continue
     return fields
 
