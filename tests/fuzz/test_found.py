@@ -23,7 +23,7 @@ from alluvium.codecs.binary_rows.binary_row import decode_rows
 from alluvium.codecs.footers.spark_schema import stored_schema
 from alluvium.delta.log.names import checkpoint_paths
 from alluvium.delta.view.snapshot import load_snapshot
-from alluvium.errors import AlluviumError, CorruptTable
+from alluvium.errors import AlluviumError, CorruptTable, UnsupportedFeature
 from alluvium.paimon.files.manifest import decode_manifests, live_entries
 from alluvium.paimon.files.manifest_write import format_index_manifest, format_manifest_list
 from alluvium.paimon.files.unknown_fields import others_type, pack
@@ -379,6 +379,15 @@ def test_a_manifest_with_two_fields_of_one_name() -> None:
     with pytest.raises(CorruptTable) as caught:
         pack([{"_MORE": {"f0": 1}}], others_type({"fields": [field]}, []))
     assert "not of its schema" in caught.value.message
+
+
+@pytest.mark.parametrize("value", [{"x": 1}, [{"x": 1}], [1], 7], ids=str)
+def test_a_manifest_in_orc_with_a_field_that_nobody_knows(value: object) -> None:
+    sink = io.BytesIO()
+    orc.write_table(pa.Table.from_pylist([{"_VERSION": 2, "_KIND": 0, "_MORE": value}]), sink)
+    with pytest.raises(UnsupportedFeature) as caught:
+        decode_manifests([("x", sink.getvalue())])
+    assert (caught.value.code, caught.value.features) == ("unknown-manifest-field", ("_MORE",))
 
 
 def test_an_index_manifest_with_a_range_that_is_null() -> None:

@@ -22,7 +22,7 @@ from alluvium.codecs.avro.avro_container import MAGIC, parse_schema, read_avro, 
 from alluvium.codecs.footers.orc_footer import ensure_sound
 from alluvium.errors import DECODE_ERRORS, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.paimon.files.recent_lists import recall, remember
-from alluvium.paimon.files.unknown_fields import ensure_members_known, others_type, pack
+from alluvium.paimon.files.unknown_fields import ensure_members_known, other_paths, others_type, pack
 from alluvium.paimon.terms.spec import (
     ENTRIES,
     INDEX_ENTRIES,
@@ -393,12 +393,13 @@ def _from_orc(
 
 def _ensure_known(found: pa.Schema, known: Sequence[tuple[str, ...]], place: str) -> None:
     """Of ORC manifests only what has columns here can be written anew."""
-    kind = others_type({"fields": [_as_avro(f) for f in found]}, known)
-    if kind is not None:
+    others = other_paths({"fields": [_as_avro(f) for f in found]}, known)
+    if others:
         raise UnsupportedFeature(
             "a manifest in ORC has fields that are not known here, so it cannot be written anew",
             code="unknown-manifest-field",
             path=place,
+            features=tuple(".".join(path) for path in others),
             hint="compact the table with the engine that wrote them",
         )
 

@@ -42,6 +42,11 @@ def others_type(schema: Any, known: Sequence[Path]) -> str | None:
     return json.dumps({"type": "record", "name": "others", "fields": found}) if found else None
 
 
+def other_paths(schema: Any, known: Sequence[Path]) -> list[Path]:
+    """Where those fields stand; of a schema that has no more than their names and what they hold."""
+    return [path for path, _ in _unknown(_record_of(schema), (), set(known) | {_VERSION})]
+
+
 def _unknown(record: _Node, prefix: Path, known: set[Path]) -> list[tuple[Path, Any]]:
     found: list[tuple[Path, Any]] = []
     for field in record["fields"]:
