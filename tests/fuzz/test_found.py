@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from alluvium.codecs.footers.spark_schema import stored_schema
 from alluvium.delta.log.names import checkpoint_paths
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import AlluviumError, CorruptTable, UnsupportedFeature
-from alluvium.paimon.files.manifest import decode_manifests, live_entries
+from alluvium.paimon.files.manifest import decode_manifests, live_entries, read_index_manifest
 from alluvium.paimon.files.manifest_write import format_index_manifest, format_manifest_list
 from alluvium.paimon.files.unknown_fields import others_type, pack
 from alluvium.paimon.terms.spec import INDEX_ENTRIES, MANIFESTS
@@ -379,6 +380,16 @@ def test_a_manifest_with_two_fields_of_one_name() -> None:
     with pytest.raises(CorruptTable) as caught:
         pack([{"_MORE": {"f0": 1}}], others_type({"fields": [field]}, []))
     assert "not of its schema" in caught.value.message
+
+
+@pytest.mark.parametrize("kind", [{"items": "int"}, {"type": "enum"}, {"type": "array", "items": 1.5}], ids=str)
+def test_an_index_manifest_with_unknown_fields_without_types(kind: object) -> None:
+    """Of lists that are empty nobody decodes the elements."""
+    more = {"name": "_MORE", "type": {"type": "array", "items": ["null", kind]}}
+    schema = {"type": "record", "name": "r", "fields": [{"name": "_VERSION", "type": "int"}, more]}
+    store = MemoryStore(uuid.uuid4().hex, "t")
+    store.put("manifest/x", container(schema, b"\x02\x00"))
+    assert answer(lambda: read_index_manifest(store, "x")) in ("damaged-manifest", "damaged-file")
 
 
 @pytest.mark.parametrize("value", [{"x": 1}, [{"x": 1}], [1], 7], ids=str)

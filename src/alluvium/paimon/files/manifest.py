@@ -236,6 +236,14 @@ def _with_others(table: pa.Table, wanted: pa.Schema, records: list[object], kind
     return table.select(wanted.names)
 
 
+def _others_type(schema: Any, known: Sequence[tuple[str, ...]], place: str) -> str | None:
+    try:
+        return others_type(schema, known)
+    except (LookupError, TypeError, AttributeError, RecursionError) as error:
+        # What no record holds, no decoder looks at.
+        raise CorruptTable(f"its types are none: {error!r}", code="damaged-manifest", path=place) from None
+
+
 def _entry_path(column: str) -> tuple[str, ...]:
     return _path(column, _ENTRY_PATHS, ("_FILE",))
 
@@ -317,7 +325,7 @@ def _unchecked(
         kind = None
         if len(known) < len(schema):
             _ensure_members_known(own, known, path_of, place)
-            kind = others_type(own, paths)
+            kind = _others_type(own, paths, place)
         return _with_others(_typed(_columns(records, paths), known, place), schema, records, kind, place)
     raise CorruptTable("it is neither an Avro nor an ORC file", code="damaged-manifest", path=place)
 
