@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fuzz_footers import with_orc_footer
+from fuzz_footers import varint, with_orc_footer
 from fuzz_paimon import TABLES, run_case
 from fuzz_tables import FuzzTable, classic
 from fuzz_targets import make_target
@@ -274,6 +274,21 @@ def test_orc_with_decimals_that_there_are_not(field: int, value: int) -> None:
     assert played("orc-rows", sink.getvalue()) == "rows"
     data = with_orc_footer(sink.getvalue(), lambda tree: _set(tree, (4, field), value))
     assert played("orc-rows", data) == "damaged-file"
+
+
+@pytest.mark.parametrize("size", [2**23 + 1, 2**40, 2**63 - 1])
+def test_orc_with_chunks_that_are_too_large(size: int) -> None:
+    """`compressionBlockSize`: Arrow ends the process."""
+    sink = io.BytesIO()
+    orc.write_table(pa.table({"a": [1, 2, 3]}), sink, compression="zstd")
+    data = sink.getvalue()
+    length = data[-1]
+    written = b"\x10\x05\x18" + varint(65536)
+    postscript = data[-1 - length : -1]
+    assert postscript.count(written) == 1
+    made = postscript.replace(written, b"\x10\x05\x18" + varint(size))
+    assert played("orc-rows", data) == "rows"
+    assert played("orc-rows", data[: -1 - length] + made + bytes([len(made)])) == "damaged-file"
 
 
 def test_a_manifest_in_orc_with_a_decimal_of_42992_digits() -> None:

@@ -196,22 +196,21 @@ def _thrift_value(kind: int, value: Any) -> bytes:
     if kind in (_I16, _I32, _I64):
         return _zigzag(value)
     if kind == _BINARY:
-        return _varint(len(value)) + bytes(value)
+        return varint(len(value)) + bytes(value)
     if kind == _DOUBLE:
         return (bytes(value) + bytes(8))[:8]
     if kind == _STRUCT:
         return _thrift_struct(value)
-    head = (
-        bytes([len(value) << 4 | value.kind]) if len(value) < 15 else bytes([0xF0 | value.kind]) + _varint(len(value))
-    )
+    head = bytes([len(value) << 4 | value.kind]) if len(value) < 15 else bytes([0xF0 | value.kind]) + varint(len(value))
     return head + b"".join(_thrift_value(value.kind, one) for one in value)
 
 
 def _zigzag(value: int) -> bytes:
-    return _varint(value << 1 if value >= 0 else (-value << 1) - 1)
+    return varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """As both write numbers without a sign."""
     made = bytearray()
     value &= 2**64 - 1
     while value > 127:
@@ -297,12 +296,12 @@ def _format_message(fields: list[Any]) -> bytes:
         kind = kind if isinstance(value, bytes) else _NUMBER
         if isinstance(value, bytes) and kind == _NUMBER:
             kind = _LENGTH
-        made += _varint(number << 3 | kind)
+        made += varint(number << 3 | kind)
         sizes = {1: 8, 5: 4}
         if kind == _NUMBER:
-            made += _varint(value)
+            made += varint(value)
         elif kind == _LENGTH:
-            made += _varint(len(value)) + value
+            made += varint(len(value)) + value
         else:
             made += (value + bytes(8))[: sizes[kind]]
     return bytes(made)

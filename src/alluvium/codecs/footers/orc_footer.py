@@ -51,6 +51,8 @@ _MIN, _MAX, _SUM = 1, 2, 3
 _BOOLEAN, _BYTE, _SHORT, _INT, _LONG, _FLOAT, _DOUBLE, _STRING = range(8)
 _DECIMAL, _DATE, _VARCHAR, _CHAR = 14, 15, 16, 17
 _MAX_DIGITS = 38
+#: "the header is [...] a 3 byte value": a chunk of more has no room for its length, and Arrow takes memory for one.
+_MAX_BLOCK_BYTES = 1 << 23
 #: Arrow takes memory for all of them before it reads the first; of more no list has room.
 _MAX_STRIPE_ROWS = (1 << 31) - 1
 #: Of types within each other; Arrow's own limit for Parquet is 100.
@@ -115,7 +117,7 @@ def read_char_columns(file: pa.NativeFile, path: str | None = None) -> Mapping[s
 
 def ensure_sound(file: pa.NativeFile, path: str | None = None) -> None:
     """Looks at what Arrow ends the process about: decimals of more digits than there are, types too deep for its stack,
-    stripes of more rows than the file or its memory.
+    stripes of more rows than the file or its memory, chunks of more bytes than memory has.
 
     Args:
         file: A seekable file, which stays open.
@@ -126,7 +128,10 @@ def ensure_sound(file: pa.NativeFile, path: str | None = None) -> None:
         UnsupportedFeature: Its codec is unknown (`"unsupported-codec"`).
     """
     with reading_orc(path):
-        footer = read_tail(file).footer
+        tail = read_tail(file)
+        if tail.codec and tail.block_bytes > _MAX_BLOCK_BYTES:
+            raise ValueError(f"chunks of {tail.block_bytes} bytes, where {_MAX_BLOCK_BYTES} are the most")
+        footer = tail.footer
         rows = [number_of(stripe, _STRIPE_ROWS) for stripe in messages_of(footer, _STRIPES)]
         if sum(rows) != number_of(footer, _NUM_ROWS):
             raise ValueError(

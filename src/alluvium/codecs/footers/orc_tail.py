@@ -29,7 +29,7 @@ _TAIL_BYTES = 16 << 10
 _MAX_FOOTER_BYTES = 256 << 20
 _CHUNK_HEADER = 3
 # PostScript
-_FOOTER_LENGTH, _COMPRESSION, _POSTSCRIPT_MAGIC = 1, 2, 8000
+_FOOTER_LENGTH, _COMPRESSION, _BLOCK_SIZE, _POSTSCRIPT_MAGIC = 1, 2, 3, 8000
 #: Of `CompressionKind`.
 _NUM_CODECS = 7
 # Type
@@ -64,10 +64,11 @@ def reading_orc(path: str | None) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class OrcTail:
-    """The footer of a file, and the codec of all that lies beside it."""
+    """The footer of a file, and the codec of all that lies beside it, with the bytes of its largest chunk."""
 
     footer: Message
     codec: int
+    block_bytes: int
 
 
 def read_tail(file: pa.NativeFile) -> OrcTail:
@@ -90,7 +91,7 @@ def read_tail(file: pa.NativeFile) -> OrcTail:
     else:
         stored = tail[len(tail) - (size - begin) : len(tail) - (size - end)]
     codec = kind_of(postscript, _COMPRESSION, _NUM_CODECS)
-    return OrcTail(fields_of(plain_bytes(stored, codec)), codec)
+    return OrcTail(fields_of(plain_bytes(stored, codec)), codec, number_of(postscript, _BLOCK_SIZE))
 
 
 def plain_bytes(stored: bytes, codec: int) -> bytes:
