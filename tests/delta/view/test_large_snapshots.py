@@ -196,6 +196,26 @@ def test_what_counts_as_large(store: MemoryStore, monkeypatch: pytest.MonkeyPatc
     assert [is_unread(limit) for limit in (rows * total - 1, rows * total)] == [True, False]
 
 
+def test_another_table_takes_its_place_while_it_is_read(tmp_path: Path) -> None:
+    table = Appends(tmp_path)
+    for n in range(1, 5):
+        table.append(table.unread(), n)
+    held, seen = table.unread(), []
+
+    def see(files: pa.Table) -> pa.Table:
+        if not seen:
+            shutil.rmtree(tmp_path)
+            other = Appends(tmp_path)
+            for n in range(1, 5):
+                other.append(other.unread(), 100 + n, 200 + n)
+        seen.append(files)
+        return files
+
+    with pytest.raises(NotFound, match="another stands in its place"):
+        held.map_files(see)
+    assert seen
+
+
 def test_another_table_took_its_place(tmp_path: Path) -> None:
     """What is held of the first is not mixed with what lies there now."""
     table = Appends(tmp_path)

@@ -116,11 +116,13 @@ class Snapshot:
         if not self.is_unread or not has_same_checkpoint(self.store, self.state.segment):
             return None
         try:
-            return see(Pieces(self.store, self.state))
+            found = see(Pieces(self.store, self.state))
         except CorruptTable as error:
             if error.code != "damaged-checkpoint":
                 raise
-        return None
+            return None
+        # Another may have come into its place while it was read.
+        return found if has_same_checkpoint(self.store, self.state.segment) else None
 
     def pick_files(self, pick: Callable[[pa.Table], pa.Table]) -> pa.Table:
         """The live files that a function picks out of those that it is given; schema `FILES`, each once."""
