@@ -14,11 +14,13 @@ import pytest
 
 from alluvium.codecs.footers.chunk_statistics import plain_value
 from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn, read_footer
+from alluvium.codecs.footers.parquet_pages import Footer, NoPages
 from alluvium.codecs.footers.thrift_compact import (
     CompactReader,
     binary_list_field,
     i64_field,
     struct_field,
+    struct_list_field,
     struct_of,
     written_field,
 )
@@ -186,3 +188,14 @@ def test_values_have_their_size(raw: bytes) -> None:
     assert plain_value(raw, "BYTE_ARRAY") == raw
     with pytest.raises(ValueError, match="bytes"):
         plain_value(raw, "INT32")
+
+
+def test_groups_without_members_have_no_pages() -> None:
+    text = written_field(4, BINARY, b"\x01g")
+    column = struct_of([written_field(1, INTEGER, b"\x04"), written_field(4, BINARY, b"\x01x")])
+    root = struct_of([text, written_field(5, INTEGER, b"\x04")])
+    footer = Footer(struct_of([struct_list_field(2, [root, struct_of([text]), column]), struct_list_field(4, [])]))
+    assert len(footer.leaves_of("x")) == 1
+    for name in ("g", "missing"):
+        with pytest.raises(NoPages):
+            footer.leaves_of(name)

@@ -99,10 +99,11 @@ class Footer:
         return leaves
 
     def leaves_of(self, name: str) -> list[Leaf]:
-        """The leaves of a top-level column; `NoPages`: there is none of that name."""
-        if name not in self.leaves:
+        """The leaves of a top-level column; `NoPages`: there is none of that name, or it has none."""
+        found = self.leaves.get(name)
+        if not found:
             raise NoPages(f"no column {name!r}")
-        return self.leaves[name]
+        return found
 
     def chunk(self, row_group: int, leaf: int) -> Chunk:
         """A column chunk.
