@@ -322,6 +322,11 @@ def test_parquet_with_a_column_whose_name_is_no_text(target: str) -> None:
     assert played(target, parquet(pa.table({"id": [1], "x\u00e9": [2]}), b"x\xc3\xa9", b"x\xff\xff"))
 
 
+def test_parquet_with_nothing_but_a_name_that_is_no_text() -> None:
+    data = "142c1504193c48001504004801c3004800001601190c191c18001800254e3100001f00000050415231"
+    assert played("parquet-rows", bytes.fromhex(data)) == "damaged-file"
+
+
 def test_parquet_by_a_writer_whose_name_is_no_text() -> None:
     assert played("parquet-footer", parquet(pa.table({"id": [1]}), b"parquet-cpp", b"parquet-\xffpp"))
 

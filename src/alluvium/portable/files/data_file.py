@@ -280,7 +280,8 @@ def open_data_file(
         # INT96 years such as 1677 overflow nanoseconds, pyarrow's default unit for them.
         source = files.open(path)
         reader = pq.ParquetFile(source, coerce_int96_timestamp_unit=unit, pre_buffer=True)
-        reader.schema_arrow  # noqa: B018 - types are looked at here, so that failing is failing to open
+        # Types and names are looked at here, so that failing is failing to open.
+        _look_at_names(pa.struct(list(reader.schema_arrow)))
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedFeature(
             f"the data file has a type that pyarrow {pa.__version__} cannot read: {error}",
@@ -297,6 +298,14 @@ def open_data_file(
     if unit == "ns" and _holds_int96(reader.metadata):
         coarse = pq.ParquetFile(files.open(path), coerce_int96_timestamp_unit="us", pre_buffer=True)
     return DataFile(path, reader, calendar, PageRows(source, reader.metadata, unit), coarse)
+
+
+def _look_at_names(kind: pa.DataType) -> None:
+    """Of fields at any depth: those that are no text are noticed when somebody asks for them."""
+    for number in range(kind.num_fields):
+        member = kind.field(number)
+        member.name  # noqa: B018
+        _look_at_names(member.type)
 
 
 def _holds_int96(metadata: pq.FileMetaData) -> bool:
