@@ -37,8 +37,8 @@ def with_orc_footer(data: bytes, change: Callable[[list[Any]], object]) -> bytes
     begin = len(data) - 1 - length - size
     tree = _deep(data[begin : begin + size])
     change(tree)
-    footer = _format_message(tree)
-    written = _format_message([Field([n, kind, len(footer) if n == 1 else value]) for n, kind, value in postscript])
+    footer = format_message(tree)
+    written = format_message([Field([n, kind, len(footer) if n == 1 else value]) for n, kind, value in postscript])
     return data[:begin] + footer + written + bytes([len(written)])
 
 
@@ -73,11 +73,11 @@ def _places(node: list[Any]) -> Any:
                 yield from _places(one)
 
 
-class Field(list):  # type: ignore[type-arg]
+class Field(list[Any]):
     """Number, kind and value."""
 
 
-class Items(list):  # type: ignore[type-arg]
+class Items(list[Any]):
     """Elements of one kind.
 
     Attributes:
@@ -244,10 +244,10 @@ def _changed_orc(data: bytes, random: Random) -> bytes | None:
         body = _with_stripe(body, tree, random)
     else:
         _change(tree, random)
-    footer = _format_message(tree) if tree else tail
+    footer = format_message(tree) if tree else tail
     if random.random() < 0.9:
         postscript = [Field([n, kind, len(footer) if n == 1 else value]) for n, kind, value in postscript]
-    written = _format_message(postscript)[-255:]
+    written = format_message(postscript)[-255:]
     return body + footer + written + bytes([len(written)])
 
 
@@ -258,7 +258,7 @@ def _with_stripe(body: bytes, footer: list[Any], random: Random) -> bytes:
     begin = place[1] + place[2] + place[3]
     tree = _deep(body[begin : begin + place[4]])
     _change(tree, random)
-    made = _format_message(tree)
+    made = format_message(tree)
     for one in stripe:
         one[2] = len(made) if one[0] == _STRIPE_FOOTER else one[2]
     return body[:begin] + made + body[begin + place[4] :]
@@ -288,11 +288,12 @@ def _deep(data: bytes) -> list[Any]:
     return fields
 
 
-def _format_message(fields: list[Any]) -> bytes:
+def format_message(fields: list[Any]) -> bytes:
+    """A tree of fields as Protocol Buffers have it."""
     made = bytearray()
     for number, kind, value in fields:
         if isinstance(value, list):
-            value = _format_message(value)
+            value = format_message(value)
         kind = kind if isinstance(value, bytes) else _NUMBER
         if isinstance(value, bytes) and kind == _NUMBER:
             kind = _LENGTH

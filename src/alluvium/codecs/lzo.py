@@ -82,8 +82,9 @@ def decompress_lzo(data: bytes, most: int) -> bytes:
     stream = _Stream(data, most)
     if data and data[0] > 17:
         stream.copy_literals(stream.byte() - 17)
-    while _step(stream):
-        pass
+    goes_on = True
+    while goes_on:
+        goes_on = _step(stream)
     return bytes(stream.out)
 
 

@@ -101,7 +101,7 @@ def test_fields_say_what_arrow_says(rows: pa.Table, options: dict[str, object]) 
     data = written(rows, **options)
     found = read(data)
     assert found == read(data, is_own=True)
-    assert found.columns or "use_deprecated_int96_timestamps" in options or options == {"write_statistics": False}
+    assert found.columns or options == {"write_statistics": False}
 
 
 def test_numbers_have_bounds_where_no_order_is_told() -> None:

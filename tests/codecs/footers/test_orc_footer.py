@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from fuzz_footers import Field, format_message, varint
 from pyarrow import orc
 
 from alluvium.codecs.footers import orc_tail
@@ -173,20 +174,17 @@ def test_no_damage_is_another_error() -> None:
 def nested_file(depth: int) -> bytes:
     """A file without rows, of a list of lists of ... numbers."""
 
-    def varint(value: int) -> bytes:
-        low = value & 127
-        return bytes([low | 128]) + varint(value >> 7) if value > 127 else bytes([low])
+    def message(**fields: object) -> bytes:
+        pairs = ((int(name[1:]), value) for name, value in fields.items())
+        return format_message([Field([number, 0 if isinstance(value, int) else 2, value]) for number, value in pairs])
 
-    def text(field: int, value: bytes) -> bytes:
-        return varint(field << 3 | 2) + varint(len(value)) + value
-
-    def number(field: int, value: int) -> bytes:
-        return varint(field << 3) + varint(value)
-
-    types = [text(4, number(1, 12) + text(2, varint(1)) + text(3, b"x"))]
-    types += [text(4, number(1, 10) + text(2, varint(place + 1))) for place in range(1, depth)]
-    footer = number(1, 3) + number(2, 3) + b"".join(types) + text(4, number(1, 4)) + number(6, 0) + number(8, 0)
-    postscript = number(1, len(footer)) + number(2, 0) + number(3, 65536) + text(4, bytes([0, 12])) + text(8000, b"ORC")
+    types = [
+        message(_1=12, _2=varint(1), _3=b"x"),
+        *(message(_1=10, _2=varint(n + 1)) for n in range(1, depth)),
+        message(_1=4),
+    ]
+    footer = message(_1=3, _2=3) + b"".join(message(_4=one) for one in types) + message(_6=0, _8=0)
+    postscript = message(_1=len(footer), _2=0, _3=65536, _4=bytes([0, 12]), _8000=b"ORC")
     return b"ORC" + footer + postscript + bytes([len(postscript)])
 
 

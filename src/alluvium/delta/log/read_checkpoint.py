@@ -49,8 +49,8 @@ _FILES_AT_ONCE = 4
 
 #: What of a file action must be text.
 _TEXTS = {"path", "partitionValues", "deletionVector"}
-#: What nobody needs, and tells nothing where it is no text: some writers cut it within a character.
-_NEEDLESS_TEXTS = {"stats", "tags", "stats_parsed"}
+#: What a file may do without, and what tells nothing where it is no text: some writers cut it within a character.
+_OPTIONAL_TEXTS = {"stats", "tags", "stats_parsed"}
 
 _HEAD: dict[str, type[Wire]] = {
     "protocol": Protocol,
@@ -344,7 +344,7 @@ def _batch(rows: pa.StructArray, schema: pa.Schema, parsed: str | None, nulls: N
     for name in _TEXTS & members.keys():
         # Parquet does not look whether they are UTF-8.
         members[name].validate(full=True)
-    for name in _NEEDLESS_TEXTS & members.keys():
+    for name in _OPTIONAL_TEXTS & members.keys():
         members[name] = _null_where_no_text(members[name])
     columns = [
         _kept(conform(members[f.name], f.type), nulls) if f.name in members else nulls.take(len(rows), f.type)

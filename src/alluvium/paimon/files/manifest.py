@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -236,9 +237,10 @@ def _with_others(table: pa.Table, wanted: pa.Schema, records: list[object], kind
     return table.select(wanted.names)
 
 
-def _others_type(schema: Any, known: Sequence[tuple[str, ...]], place: str) -> str | None:
+@contextmanager
+def _sound_types(place: str) -> Iterator[None]:
     try:
-        return others_type(schema, known)
+        yield
     except (LookupError, TypeError, AttributeError, RecursionError) as error:
         # What no record holds, no decoder looks at.
         raise CorruptTable(f"its types are none: {error!r}", code="damaged-manifest", path=place) from None
@@ -324,8 +326,9 @@ def _unchecked(
         paths = [path_of(f.name) for f in known]
         kind = None
         if len(known) < len(schema):
-            _ensure_members_known(own, known, path_of, place)
-            kind = _others_type(own, paths, place)
+            with _sound_types(place):
+                _ensure_members_known(own, known, path_of, place)
+                kind = others_type(own, paths)
         return _with_others(_typed(_columns(records, paths), known, place), schema, records, kind, place)
     raise CorruptTable("it is neither an Avro nor an ORC file", code="damaged-manifest", path=place)
 

@@ -17,7 +17,7 @@ from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFe
 from alluvium.portable.files.avro_file import open_avro
 from alluvium.portable.files.blob_file import open_blob
 from alluvium.portable.files.conform import field_id
-from alluvium.portable.files.file_names import damaged, own_names
+from alluvium.portable.files.file_names import damaged, look_at_names, own_names
 from alluvium.portable.files.legacy_calendar import LegacyCalendar, legacy_calendar, rebase
 from alluvium.portable.files.local_instants import KnownInstants
 from alluvium.portable.files.orc_file import open_orc
@@ -281,7 +281,7 @@ def open_data_file(
         source = files.open(path)
         reader = pq.ParquetFile(source, coerce_int96_timestamp_unit=unit, pre_buffer=True)
         # Types and names are looked at here, so that failing is failing to open.
-        _look_at_names(pa.struct(list(reader.schema_arrow)))
+        look_at_names(reader.schema_arrow)
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedFeature(
             f"the data file has a type that pyarrow {pa.__version__} cannot read: {error}",
@@ -298,14 +298,6 @@ def open_data_file(
     if unit == "ns" and _holds_int96(reader.metadata):
         coarse = pq.ParquetFile(files.open(path), coerce_int96_timestamp_unit="us", pre_buffer=True)
     return DataFile(path, reader, calendar, PageRows(source, reader.metadata, unit), coarse)
-
-
-def _look_at_names(kind: pa.DataType) -> None:
-    """Of fields at any depth: those that are no text are noticed when somebody asks for them."""
-    for number in range(kind.num_fields):
-        member = kind.field(number)
-        member.name  # noqa: B018
-        _look_at_names(member.type)
 
 
 def _holds_int96(metadata: pq.FileMetaData) -> bool:

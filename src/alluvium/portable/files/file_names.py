@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from alluvium.errors import CorruptTable
 
 
@@ -13,6 +15,15 @@ def own_names(names: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
     by_folded = {name.lower(): name for name in reversed(names)}
     found = {name: name if name in exact else by_folded.get(name.lower()) for name in wanted}
     return {name: own for name, own in found.items() if own is not None}
+
+
+def look_at_names(schema: pa.Schema) -> None:
+    """Reads the names of fields at any depth; `UnicodeDecodeError`, which comes only then: one is no text."""
+    todo = list(schema)
+    while todo:
+        one = todo.pop()
+        one.name  # noqa: B018
+        todo += [one.type.field(number) for number in range(one.type.num_fields)]
 
 
 def damaged(path: str, error: object) -> CorruptTable:

@@ -14,7 +14,7 @@ from pyarrow import orc
 from alluvium.codecs.footers.orc_footer import OrcType, ensure_sound, read_char_columns
 from alluvium.codecs.footers.orc_writer_clock import read_writer_clock
 from alluvium.errors import UnsupportedFeature
-from alluvium.portable.files.file_names import damaged, own_names
+from alluvium.portable.files.file_names import damaged, look_at_names, own_names
 from alluvium.portable.files.local_instants import KnownInstants, holds_instants, shown_as_utc
 from alluvium.portable.files.nested import with_members
 
@@ -115,8 +115,8 @@ def open_orc(path: str, source: pa.NativeFile, instants: KnownInstants | None = 
     ensure_sound(source, path)
     try:
         reader = orc.ORCFile(source)
-        # Types that nobody reads, and names that are no text, are noticed when they are asked for.
-        list(reader.schema.names)
+        # Types and names are looked at here, so that failing is failing to open.
+        look_at_names(reader.schema)
         return OrcFile(path, reader, source, instants)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(path, error) from None
