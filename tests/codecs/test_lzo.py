@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 
-from alluvium.codecs.footers.orc_footer import FooterColumn, ensure_sound, read_orc_footer
+from alluvium.codecs.footers.orc_footer import FooterColumn, read_orc_footer, read_sound_tail
 from alluvium.codecs.footers.parquet_footer import ColumnStats
 from alluvium.codecs.lzo import decompress_lzo
 from alluvium.schema import types as t
@@ -33,7 +33,7 @@ END = b"\x11\x00\x00"
 
 def test_a_file_by_spark() -> None:
     source = pa.BufferReader(BY_SPARK)
-    ensure_sound(source, "x")
+    read_sound_tail(source, "x")
     found = read_orc_footer(
         pa.BufferReader(BY_SPARK), [FooterColumn(("id",), t.LONG), FooterColumn(("d",), t.Decimal(20, 2))]
     )

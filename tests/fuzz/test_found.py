@@ -309,6 +309,19 @@ def parquet(rows: pa.Table, before: bytes = b"", after: bytes = b"") -> bytes:
     return body + changed + len(changed).to_bytes(4, "little") + b"PAR1"
 
 
+def test_orc_whose_streams_are_not_where_they_should_be() -> None:
+    """A length of one of them is missing: of what is then read as lengths of texts, Arrow ends the process."""
+    data = (
+        "4f52431100000a061204080350002b00000a130a03000000120c0803120608021006180c50003b00000a1b0a09000000000000000000120e"
+        "080222080a01611201631804500109000046023460050000ffa00700004001c005000061639f00000a0608061000180b0a06080610011818"
+        "0a020806100218200a060801100118070a060800100218050a060802100218060a0608011002180512040800100012040802100012040802"
+        "10001a03474d544d5001d90000080310ac011a0a080310431817205228032213080c120201021a0269641a01732000280030002208080420"
+        "00280030002208080720002800300030033a04080350003a0c0803120608021006180c50001a0e080222080a01611201631804500140904e"
+        "48016205322e322e32086f1005180022002829300682f403034f524313"
+    )
+    assert ended("orc-rows", bytes.fromhex(data)) == "damaged-file"
+
+
 @pytest.mark.parametrize("target", ["parquet-footer", "parquet-rows", "parquet-pages"])
 def test_parquet_with_a_bound_that_is_cut_off(target: str) -> None:
     """Arrow ends the process where it makes a number of the three bytes of a bound."""
@@ -324,6 +337,17 @@ def test_parquet_with_a_column_whose_name_is_no_text(target: str) -> None:
 
 def test_parquet_with_nothing_but_a_name_that_is_no_text() -> None:
     data = "142c1504193c48001504004801c3004800001601190c191c18001800254e3100001f00000050415231"
+    assert played("parquet-rows", bytes.fromhex(data)) == "damaged-file"
+
+
+def test_parquet_with_a_group_without_members() -> None:
+    """Arrow gives no column of it."""
+    data = (
+        "5000031502193c480015040015043800003502180173001606191c193c264a1c1504193500060619081500160616001604265426021c2800"
+        "160e3800121100190c3c00060000000026001c151219150019081502164a1604167c260126041c36025200350e3c2906190600000026001c"
+        "1504194500060e0019081500160616011604265426021c280100160e3800121100190c2500060000000016011604261600060219bc00191c"
+        "0000a700000050415231"
+    )
     assert played("parquet-rows", bytes.fromhex(data)) == "damaged-file"
 
 

@@ -306,3 +306,47 @@ def format_message(fields: list[Any]) -> bytes:
         else:
             made += (value + bytes(8))[: sizes[kind]]
     return bytes(made)
+
+
+def orc_stream(data: bytes, column: int, kind: int) -> bytes:
+    """The bytes of a stream of an ORC file without compression, of one stripe."""
+    _, _, begin, size = _place_of_stream(data, column, kind)
+    return data[begin : begin + size]
+
+
+def with_orc_stream(data: bytes, column: int, kind: int, stream: bytes) -> bytes:
+    """The same file with other bytes in a stream."""
+    place, footer, begin, size = _place_of_stream(data, column, kind)
+    for _, _, fields in (field for field in footer if field[0] == 1):
+        told = {number: value for number, _, value in fields}
+        for field in fields:
+            if field[0] == 3 and (told[2], told[1]) == (column, kind):
+                field[2] = len(stream)
+    made = format_message(footer)
+    end = place[1] + place[2] + place[3]
+    body = data[:begin] + stream + data[begin + size : end] + made + data[end + place[4] :]
+
+    def fit(tree: list[Any]) -> None:
+        for one in next(field for field in tree if field[0] == _STRIPES)[2]:
+            one[2] = {3: place[3] + len(stream) - size, 4: len(made)}.get(one[0], one[2])
+
+    return with_orc_footer(body, fit)
+
+
+def _place_of_stream(data: bytes, column: int, kind: int) -> tuple[dict[int, int], list[Any], int, int]:
+    """Of the stripe its place and its footer, of the stream where it begins and how long it is."""
+    place: dict[int, int] = {}
+
+    def note(tree: list[Any]) -> None:
+        place.update({number: value for number, _, value in next(field for field in tree if field[0] == _STRIPES)[2]})
+
+    with_orc_footer(data, note)
+    end = place[1] + place[2] + place[3]
+    footer = _deep(data[end : end + place[4]])
+    at = place[1]
+    for _, _, fields in (field for field in footer if field[0] == 1):
+        told = {number: value for number, _, value in fields}
+        if (told[2], told[1]) == (column, kind):
+            return place, footer, at, told[3]
+        at += told[3]
+    raise KeyError((column, kind))

@@ -21,7 +21,7 @@ from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
 from alluvium.codecs.bitmaps.art_bitmap import unite_64
 from alluvium.codecs.bitmaps.roaring import highest_of, parse_bitmap, positions_of, subtract, unite_32, window
 from alluvium.codecs.file_forms import FileForm
-from alluvium.codecs.footers.orc_footer import read_char_columns, read_orc_footer
+from alluvium.codecs.footers.orc_footer import char_columns, read_orc_footer, read_sound_tail
 from alluvium.codecs.footers.orc_writer_clock import read_writer_clock
 from alluvium.codecs.footers.page_index import parse_column_index, parse_offset_index
 from alluvium.codecs.footers.parquet_footer import FooterColumn, read_described
@@ -173,9 +173,10 @@ def _orc_footers() -> Made:
     def act(data: bytes) -> str:
         code = "ok"
         for read in (
-            lambda file: read_orc_footer(file, _COLUMNS, "x"), lambda file: read_char_columns(file, "x"),
-            lambda file: read_writer_clock(file, "x"),
-        ):  # fmt: skip
+            lambda file: read_orc_footer(file, _COLUMNS, "x"),
+            lambda file: char_columns(read_sound_tail(file, "x"), "x"),
+            lambda file: read_writer_clock(file, read_sound_tail(file, "x"), "x"),
+        ):
             try:
                 read(pa.BufferReader(data))
             except AlluviumError as error:

@@ -17,7 +17,7 @@ from fuzz_footers import Field, format_message, varint
 from pyarrow import orc
 
 from alluvium.codecs.footers import orc_tail
-from alluvium.codecs.footers.orc_footer import ensure_sound, read_orc_footer
+from alluvium.codecs.footers.orc_footer import read_orc_footer, read_sound_tail
 from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.schema import types as t
@@ -124,7 +124,7 @@ def test_a_block_of_lz4_says_by_its_sequences_how_long_it_was(size: int) -> None
 
 def test_chunks_that_grow_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them may be within the limit, and there may be many."""
-    monkeypatch.setattr(orc_tail, "_MAX_FOOTER_BYTES", 1000)
+    monkeypatch.setattr(orc_tail, "_MAX_PLAIN_BYTES", 1000)
     for compression in ("zlib", "snappy", "lz4", "zstd"):
         data = file_of(pa.table({f"c{n}": [n] for n in range(3)}), compression)
         assert footer_of(data, c0=t.LONG).num_rows == 1
@@ -190,8 +190,8 @@ def nested_file(depth: int) -> bytes:
 
 def test_types_that_are_too_deep() -> None:
     """Of fifty thousand levels Arrow's stack has not room, and the process ends."""
-    ensure_sound(pa.BufferReader(nested_file(200)))
+    read_sound_tail(pa.BufferReader(nested_file(200)))
     assert len(orc.ORCFile(pa.BufferReader(nested_file(200))).schema) == 1
     for depth in (201, 50_000):
         with pytest.raises(CorruptTable, match="200 deep"):
-            ensure_sound(pa.BufferReader(nested_file(depth)), "x")
+            read_sound_tail(pa.BufferReader(nested_file(depth)), "x")

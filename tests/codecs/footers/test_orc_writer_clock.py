@@ -10,6 +10,7 @@ import pytest
 from orc_of_java import java_file
 from pyarrow import orc
 
+from alluvium.codecs.footers.orc_footer import read_sound_tail
 from alluvium.codecs.footers.orc_writer_clock import WriterClock, read_writer_clock
 from alluvium.errors import CorruptTable, UnsupportedFeature
 
@@ -25,9 +26,14 @@ ROWS = pa.table(
 )
 
 
+def clock(data: bytes) -> WriterClock:
+    source = pa.BufferReader(data)
+    return read_writer_clock(source, read_sound_tail(source, "f.orc"), "f.orc")
+
+
 @pytest.mark.parametrize("zone", ["America/New_York", "GMT+08:00", None])
 def test_files_of_java(zone: str | None) -> None:
-    found = read_writer_clock(pa.BufferReader(java_file(ROWS, zone)), "f.orc")
+    found = clock(java_file(ROWS, zone))
     assert found == WriterClock((zone,), {"z": (-3_600_000, -3_600_000)}, frozenset({"none"}))
 
 
@@ -41,7 +47,7 @@ def test_stripes(compression: str) -> None:
             writer.write(pa.table({"z": pa.array(values, KIND), "n": [numbers.random() for _ in values]}))
     data = sink.getvalue()
     stripes = orc.ORCFile(pa.BufferReader(data)).nstripes
-    found = read_writer_clock(pa.BufferReader(data))
+    found = clock(data)
     assert stripes > 1
     assert found.zones == ("GMT",) * stripes
     least, greatest = found.bounds["z"]
@@ -54,7 +60,7 @@ def test_what_is_damaged() -> None:
         wrong = bytearray(data)
         wrong[place] ^= 0x81
         try:
-            found = read_writer_clock(pa.BufferReader(bytes(wrong)), "f.orc")
+            found = clock(bytes(wrong))
         except (CorruptTable, UnsupportedFeature) as error:
             assert error.path in ("f.orc", None)
         else:
@@ -66,5 +72,5 @@ def test_what_is_damaged() -> None:
 def test_stripes_beyond_the_file(field: int, size: int) -> None:
     data = java_file(ROWS, "America/New_York", {field: [size]})
     with pytest.raises(CorruptTable, match="stripe") as caught:
-        read_writer_clock(pa.BufferReader(data), "f.orc")
+        clock(data)
     assert caught.value.path == "f.orc"

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from alluvium.codecs.footers.chunk_statistics import Bound
 from alluvium.codecs.footers.orc_tail import (
-    UINT32,
     Message,
+    OrcTail,
     bytes_of,
     fields_of,
     messages_of,
@@ -29,6 +29,7 @@ from alluvium.codecs.footers.orc_tail import (
     read_tail,
     reading_orc,
     signed,
+    sole_kind,
 )
 from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.schema import types as t
@@ -90,19 +91,18 @@ class OrcType:
     members: tuple[OrcType, ...] = ()
 
 
-def read_char_columns(file: pa.NativeFile, path: str | None = None) -> Mapping[str, OrcType]:
+def char_columns(tail: OrcTail, path: str | None = None) -> Mapping[str, OrcType]:
     """The columns of an ORC file that are `char(n)`, or hold such, by name.
 
     Args:
-        file: A seekable file, which stays open.
+        tail: From `read_sound_tail`.
         path: For the error.
 
     Raises:
-        CorruptTable: The file is not an ORC file.
-        UnsupportedFeature: Its codec is unknown (`"unsupported-codec"`).
+        CorruptTable: The file is damaged.
     """
     with reading_orc(path):
-        types = messages_of(read_tail(file).footer, _TYPES)
+        types = messages_of(tail.footer, _TYPES)
         if not any(number_of(one, _KIND) == _CHAR for one in types):
             return {}
         made: dict[int, OrcType] = {}
@@ -115,9 +115,10 @@ def read_char_columns(file: pa.NativeFile, path: str | None = None) -> Mapping[s
         return {name: kind for name, kind in columns if kind.holds_char}
 
 
-def ensure_sound(file: pa.NativeFile, path: str | None = None) -> None:
-    """Looks at what Arrow ends the process about: decimals of more digits than there are, types too deep for its stack,
-    stripes of more rows than the file or its memory, chunks of more bytes than memory has.
+def read_sound_tail(file: pa.NativeFile, path: str | None = None) -> OrcTail:
+    """Reads the tail, and looks at what Arrow ends the process about: decimals of more digits than there are, types too
+    deep for its stack, stripes of more rows than the file or its memory, chunks of more bytes than memory has. What is
+    in a stripe is looked at before it is read (`orc_stripe.StripeGuard`).
 
     Args:
         file: A seekable file, which stays open.
@@ -140,8 +141,7 @@ def ensure_sound(file: pa.NativeFile, path: str | None = None) -> None:
         if max(rows, default=0) > _MAX_STRIPE_ROWS:
             raise ValueError(f"a stripe has more than {_MAX_STRIPE_ROWS} rows")
         types = messages_of(footer, _TYPES)
-        # Of kinds that stand twice, too: which of them counts, depends on which there are.
-        decimals = (one for one in types if _DECIMAL in map(_as_kind, one.get(_KIND, ())))
+        decimals = (one for one in types if sole_kind(one) == _DECIMAL)
         if any(max(number_of(one, _PRECISION), number_of(one, _SCALE)) > _MAX_DIGITS for one in decimals):
             raise ValueError(f"a decimal has more than {_MAX_DIGITS} digits")
         depths = [0] * len(types)
@@ -150,10 +150,7 @@ def ensure_sound(file: pa.NativeFile, path: str | None = None) -> None:
                 depths[member] = depth + 1
         if max(depths, default=0) > _MAX_DEPTH:
             raise ValueError(f"types are nested more than {_MAX_DEPTH} deep")
-
-
-def _as_kind(value: int | bytes) -> int | None:
-    return value & UINT32 if isinstance(value, int) else None
+        return tail
 
 
 def _footer(footer: Message, columns: Sequence[FooterColumn]) -> FileFooter:

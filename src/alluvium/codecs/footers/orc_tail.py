@@ -25,15 +25,15 @@ Message: TypeAlias = Mapping[int, Sequence[int | bytes]]
 _MAGIC = b"ORC"
 #: Of most files the whole tail is within.
 _TAIL_BYTES = 16 << 10
-#: What the tail of a file may grow to: a writer holds it in memory as a whole.
-_MAX_FOOTER_BYTES = 256 << 20
+#: What a footer or a stream of lengths may grow to: a writer holds them in memory as a whole.
+_MAX_PLAIN_BYTES = 256 << 20
 _CHUNK_HEADER = 3
 # PostScript
 _FOOTER_LENGTH, _COMPRESSION, _BLOCK_SIZE, _POSTSCRIPT_MAGIC = 1, 2, 3, 8000
 #: Of `CompressionKind`.
 _NUM_CODECS = 7
 # Type
-_FIELD_NAMES = 3
+_KIND, _FIELD_NAMES = 1, 3
 #: What an enumeration is cut to.
 UINT32 = (1 << 32) - 1
 
@@ -95,12 +95,24 @@ def read_tail(file: pa.NativeFile) -> OrcTail:
 
 
 def plain_bytes(stored: bytes, codec: int) -> bytes:
+    """Chunks as they were before they were compressed, in one piece."""
+    pieces, size = [], 0
+    for piece in plain_chunks(stored, codec):
+        pieces.append(piece)
+        size += len(piece)
+        if size > _MAX_PLAIN_BYTES:
+            raise ValueError(f"{len(stored)} bytes grow to more than {_MAX_PLAIN_BYTES}")
+    return b"".join(pieces)
+
+
+def plain_chunks(stored: bytes, codec: int) -> Iterator[bytes]:
     """Chunks as they were before they were compressed."""
     if codec == 0:
-        return stored
+        yield stored
+        return
     if codec not in _CODECS:
         raise UnsupportedFeature(f"ORC's codec {codec}", code="unsupported-codec", features=(f"orc-codec-{codec}",))
-    pieces, position, size = [], 0, 0
+    position = 0
     while position < len(stored):
         # "the header is (compressedLength * 2 + isOriginal) stored as a little endian value".
         header = int.from_bytes(stored[position : position + _CHUNK_HEADER], "little")
@@ -108,21 +120,17 @@ def plain_bytes(stored: bytes, codec: int) -> bytes:
         chunk = stored[position : position + (header >> 1)]
         if len(chunk) < header >> 1:
             raise ValueError("a chunk is cut off")
-        pieces.append(chunk if header & 1 else _CODECS[codec](chunk))
+        yield chunk if header & 1 else _CODECS[codec](chunk)
         position += len(chunk)
-        size += len(pieces[-1])
-        if size > _MAX_FOOTER_BYTES:
-            raise ValueError(f"a footer of {len(stored)} bytes grows to more than {_MAX_FOOTER_BYTES}")
-    return b"".join(pieces)
 
 
 def _from_zlib(chunk: bytes) -> bytes:
-    return zlib.decompressobj(wbits=-15).decompress(chunk, _MAX_FOOTER_BYTES)
+    return zlib.decompressobj(wbits=-15).decompress(chunk, _MAX_PLAIN_BYTES)
 
 
 def _from_snappy(chunk: bytes) -> bytes:
     size, _ = read_unsigned(chunk, 0)
-    if size > _MAX_FOOTER_BYTES:
+    if size > _MAX_PLAIN_BYTES:
         raise ValueError(f"a chunk of {len(chunk)} bytes is said to hold {size}")
     return bytes(pa.decompress(chunk, size, "snappy", asbytes=True))
 
@@ -139,8 +147,8 @@ def _from_lz4(chunk: bytes) -> bytes:
         # "little endian offset": 2 bytes. "minmatch": 4 bytes.
         copied, position = _lz4_length(token & 15, chunk, position + 2)
         size += copied + 4
-        if size > _MAX_FOOTER_BYTES:
-            raise ValueError(f"a chunk of {len(chunk)} bytes grows to more than {_MAX_FOOTER_BYTES}")
+        if size > _MAX_PLAIN_BYTES:
+            raise ValueError(f"a chunk of {len(chunk)} bytes grows to more than {_MAX_PLAIN_BYTES}")
     return bytes(pa.decompress(chunk, size, "lz4_raw", asbytes=True))
 
 
@@ -153,14 +161,14 @@ def _lz4_length(begun: int, chunk: bytes, position: int) -> tuple[int, int]:
 
 
 def _from_zstd(chunk: bytes) -> bytes:
-    plain = inflated(chunk, "zstd", _MAX_FOOTER_BYTES)
+    plain = inflated(chunk, "zstd", _MAX_PLAIN_BYTES)
     if plain is None:
-        raise ValueError(f"a chunk of {len(chunk)} bytes grows to more than {_MAX_FOOTER_BYTES}")
+        raise ValueError(f"a chunk of {len(chunk)} bytes grows to more than {_MAX_PLAIN_BYTES}")
     return plain
 
 
 def _from_lzo(chunk: bytes) -> bytes:
-    return decompress_lzo(chunk, _MAX_FOOTER_BYTES)
+    return decompress_lzo(chunk, _MAX_PLAIN_BYTES)
 
 
 #: By `CompressionKind`.
@@ -225,6 +233,14 @@ def signed(number: int) -> int:
 def messages_of(message: Message, field: int) -> list[Message]:
     """All messages of a field."""
     return [fields_of(one) for one in message.get(field, ()) if isinstance(one, bytes)]
+
+
+def sole_kind(orc_type: Message) -> int:
+    """The kind of a type. It stands there once: which of two counts, depends on which ones a reader knows."""
+    kinds = set(orc_type.get(_KIND, (0,)))
+    if len(kinds) > 1:
+        raise ValueError("a type has two kinds")
+    return number_of(orc_type, _KIND) & UINT32
 
 
 def names_of(struct_type: Message) -> list[str]:

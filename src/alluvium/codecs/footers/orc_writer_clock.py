@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from alluvium.codecs.footers.orc_tail import (
     Message,
+    OrcTail,
     bytes_of,
     fields_of,
     messages_of,
@@ -19,7 +20,6 @@ from alluvium.codecs.footers.orc_tail import (
     number_of,
     numbers_of,
     plain_bytes,
-    read_tail,
     reading_orc,
     signed,
 )
@@ -55,19 +55,19 @@ class WriterClock:
     empty: frozenset[str] = frozenset()
 
 
-def read_writer_clock(file: pa.NativeFile, path: str | None = None) -> WriterClock:
-    """Reads the tail of an ORC file, and those of its stripes.
+def read_writer_clock(file: pa.NativeFile, tail: OrcTail, path: str | None = None) -> WriterClock:
+    """Reads the tails of an ORC file's stripes.
 
     Args:
         file: A seekable file, which stays open.
+        tail: That of the file.
         path: For the error.
 
     Raises:
-        CorruptTable: The file is not an ORC file.
+        CorruptTable: The file is damaged.
         UnsupportedFeature: Its codec is unknown (`"unsupported-codec"`).
     """
     with reading_orc(path):
-        tail = read_tail(file)
         zones = tuple(_zone(file, stripe, tail.codec) for stripe in messages_of(tail.footer, _STRIPES))
         return WriterClock(zones, *_columns(tail.footer))
 

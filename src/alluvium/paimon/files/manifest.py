@@ -20,7 +20,8 @@ from pyarrow import orc
 
 from alluvium.codecs.avro.avro_columns import Unreadable, read_columns, typed_columns
 from alluvium.codecs.avro.avro_container import MAGIC, parse_schema, read_avro, read_blocks
-from alluvium.codecs.footers.orc_footer import ensure_sound
+from alluvium.codecs.footers.orc_footer import read_sound_tail
+from alluvium.codecs.footers.orc_stripe import StripeGuard
 from alluvium.errors import DECODE_ERRORS, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.paimon.files.recent_lists import recall, remember
 from alluvium.paimon.files.unknown_fields import ensure_members_known, other_paths, others_type, pack
@@ -386,8 +387,9 @@ def _from_orc(
     data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int
 ) -> pa.Table:
     try:
-        ensure_sound(pa.BufferReader(data))
-        table = orc.ORCFile(pa.BufferReader(data)).read()
+        source = pa.BufferReader(data)
+        StripeGuard(source, read_sound_tail(source)).ensure_all_sound()
+        table = orc.ORCFile(source).read()
         _ensure_version(_member(table, _VERSION_PATH, pa.int64()), version, place)
         known = pa.schema([f for f in schema if f.name not in _OTHERS])
         found = pa.Table.from_arrays([_member(table, path_of(f.name), f.type) for f in known], schema=known)

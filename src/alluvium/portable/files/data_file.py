@@ -167,7 +167,11 @@ class DataFile:
         if not columns:
             yield from _without_columns(self.reader.metadata.row_group(row_group).num_rows, batch_size)
             return
-        for batch in self._decoded(self.reader, row_group, sorted(set(columns.values())), batch_size):
+        own = sorted(set(columns.values()))
+        for batch in self._decoded(self.reader, row_group, own, batch_size):
+            # A group without members has no column to read.
+            if missing := set(own).difference(batch.schema.names):
+                raise damaged(self.path, ValueError(f"there is nothing of column {min(missing)!r}"))
             arrays = {name: batch.column(batch.schema.get_field_index(mine)) for name, mine in columns.items()}
             yield batch.num_rows, self._rebased(arrays, columns)
 

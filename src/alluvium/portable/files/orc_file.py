@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from alluvium.codecs.footers.orc_footer import OrcType, ensure_sound, read_char_columns
+from alluvium.codecs.footers.orc_footer import OrcType, char_columns, read_sound_tail
+from alluvium.codecs.footers.orc_stripe import StripeGuard
+from alluvium.codecs.footers.orc_tail import OrcTail
 from alluvium.codecs.footers.orc_writer_clock import read_writer_clock
 from alluvium.errors import UnsupportedFeature
 from alluvium.portable.files.file_names import damaged, look_at_names, own_names
@@ -31,12 +33,16 @@ class OrcFile:
         path: Where it is.
         reader: pyarrow's.
         source: What it reads from.
+        tail: What it ends with.
+        guard: Of its stripes.
         instants: What is known of its instants, which may go by its writer's clock; None: they do not.
     """
 
     path: str
     reader: orc.ORCFile
     source: pa.NativeFile
+    tail: OrcTail
+    guard: StripeGuard
     instants: KnownInstants | None = None
 
     def close(self) -> None:
@@ -66,7 +72,7 @@ class OrcFile:
         schema = self.reader.schema
         asked = None if _have_another_meaning(own, schema.names) else own
         has_texts = any(_holds_text(schema.field(schema.get_field_index(name)).type) for name in own)
-        chars = read_char_columns(self.source, self.path) if has_texts else {}
+        chars = char_columns(self.tail, self.path) if has_texts else {}
         instants = [name for name in own if holds_instants(schema.field(schema.get_field_index(name)).type)]
         zones = self._zones(instants)
         for stripe in range(self.reader.nstripes):
@@ -89,9 +95,10 @@ class OrcFile:
         """By whose clock the instants of columns go, of each stripe; none: by UTC's."""
         if self.instants is None or not columns or self.reader.writer != _JAVA:
             return ()
-        return self.instants.zones(read_writer_clock(self.source, self.path), columns, self.path)
+        return self.instants.zones(read_writer_clock(self.source, self.tail, self.path), columns, self.path)
 
     def _stripe(self, number: int, own: list[str] | None) -> pa.RecordBatch:
+        self.guard.ensure_sound(number, own)
         try:
             return self.reader.read_stripe(number, own)
         except (pa.ArrowException, OSError) as error:
@@ -112,12 +119,12 @@ def open_orc(path: str, source: pa.NativeFile, instants: KnownInstants | None = 
     Raises:
         CorruptTable: It is none.
     """
-    ensure_sound(source, path)
+    tail = read_sound_tail(source, path)
     try:
         reader = orc.ORCFile(source)
         # Types and names are looked at here, so that failing is failing to open.
         look_at_names(reader.schema)
-        return OrcFile(path, reader, source, instants)
+        return OrcFile(path, reader, source, tail, StripeGuard(source, tail, path), instants)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(path, error) from None
 
