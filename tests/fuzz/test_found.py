@@ -340,6 +340,18 @@ def test_parquet_with_nothing_but_a_name_that_is_no_text() -> None:
     assert played("parquet-rows", bytes.fromhex(data)) == "damaged-file"
 
 
+@pytest.mark.parametrize("name", ["s", "add", "protocol", "remove", "more"])
+def test_parquet_of_many_rows_without_a_leaf(name: str) -> None:
+    """Arrow takes memory for as many batches as it is told of, and ends the process."""
+    group = bytes([0x48, len(name)]) + name.encode()
+    schema = b"\x15\x02\x19\x3c\x48\x00\x15\x04\x00" + b"\x48\x01x\x00" + group + b"\x00"
+    rows = b"\x16\x04\x19\x1c\x19\x0c\x16\x01\x16" + varint(2**64 - 2) + b"\x26\x14\x00\x00"
+    footer = schema + rows
+    data = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    assert played("parquet-rows", data) == ("rows" if name in ("add", "protocol", "remove") else "damaged-file")
+    assert played("delta-checkpoint", data) == "damaged-checkpoint"
+
+
 def test_parquet_with_a_group_without_members() -> None:
     """Arrow gives no column of it."""
     data = (

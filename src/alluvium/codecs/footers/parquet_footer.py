@@ -6,7 +6,7 @@ Nothing but the footer is read. Bounds are exact values; a bound that the file d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -38,6 +38,20 @@ _CALENDARS_AGREE: Mapping[DataType, int] = {
 }
 _PARQUET_MR = re.compile(r"parquet-mr version ([0-9]{1,4})\.([0-9]{1,4})")
 _NANOS_PER_UNIT = {"milliseconds": 1_000_000, "microseconds": 1_000, "nanoseconds": 1}
+
+
+def ensure_members(fields: Iterable[pa.Field]) -> None:
+    """Looks at columns of a Parquet file that are to be read: `ValueError`, a group at some depth has no members.
+
+    Of columns without a leaf Arrow reads nothing but the count of rows, and takes memory for as many as it is told of.
+    """
+    todo = list(fields)
+    while todo:
+        one = todo.pop()
+        members = [one.type.field(number) for number in range(one.type.num_fields)]
+        if not members and pa.types.is_struct(one.type):
+            raise ValueError(f"the group {one.name!r} has no members")
+        todo += members
 
 
 @dataclass(frozen=True, slots=True)

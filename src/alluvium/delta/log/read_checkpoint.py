@@ -6,7 +6,7 @@ Specification: "Checkpoints", "Sidecar Files", "Checkpoint Schema".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from alluvium.codecs.columns import integer_column
+from alluvium.codecs.footers.parquet_footer import ensure_members
 from alluvium.delta.log.columns import Nulls, conform, conform_fitting, holding_all, settled
 from alluvium.delta.log.names import CheckpointName, parse_name
 from alluvium.delta.log.read import read_commits
@@ -223,12 +224,15 @@ def _reporting_damage(info: ObjectInfo) -> Iterator[None]:
 
 @contextmanager
 def _open(store: Store, info: ObjectInfo) -> Iterator[pq.ParquetFile]:
-    if info.size <= _WHOLE:
-        yield pq.ParquetFile(pa.BufferReader(store.get(info.path)))
-        return
-    with store.open_input(info.path) as source:
-        # Buffered, not pre-buffered: the columns that are read may be large, and are wanted piece by piece.
-        yield pq.ParquetFile(source, buffer_size=_BUFFER, pre_buffer=False)
+    with ExitStack() as closing:
+        if info.size <= _WHOLE:
+            file = pq.ParquetFile(pa.BufferReader(store.get(info.path)))
+        else:
+            source = closing.enter_context(store.open_input(info.path))
+            # Buffered, not pre-buffered: the columns that are read may be large, and are wanted piece by piece.
+            file = pq.ParquetFile(source, buffer_size=_BUFFER, pre_buffer=False)
+        ensure_members(file.schema_arrow)
+        yield file
 
 
 def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
@@ -236,7 +240,8 @@ def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
         head.rows += int(source.metadata.num_rows)
         written = set(source.schema_arrow.names)
         names = [name for name in _HEAD if name in written]
-        for batch in source.iter_batches(_ROWS, use_threads=False, columns=names):
+        # Of no columns Arrow takes memory for as many batches as a row group is said to have.
+        for batch in source.iter_batches(_ROWS, use_threads=False, columns=names) if names else ():
             for name in names:
                 column = batch.column(name)
                 if column.null_count == len(column):
@@ -296,6 +301,8 @@ def _file_actions(
     names = [f.name for f in schema if f.name in there]
     parsed = "stats_parsed" if kind == "add" and "stats_parsed" in there and _lacks_stats(source, there) else None
     wanted = [f"{kind}.{name}" for name in (*names, *([parsed] if parsed else []))]
+    if not wanted:
+        raise ValueError(f"its column {kind!r} has no member that is known")
     for batch in source.iter_batches(_ROWS, use_threads=False, columns=wanted):
         rows = batch.column(kind)
         valid = rows.filter(rows.is_valid()) if rows.null_count else rows

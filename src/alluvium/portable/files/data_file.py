@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from alluvium.codecs.footers.page_index import Integers
+from alluvium.codecs.footers.parquet_footer import ensure_members
 from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.portable.files.avro_file import open_avro
 from alluvium.portable.files.blob_file import open_blob
@@ -167,11 +168,7 @@ class DataFile:
         if not columns:
             yield from _without_columns(self.reader.metadata.row_group(row_group).num_rows, batch_size)
             return
-        own = sorted(set(columns.values()))
-        for batch in self._decoded(self.reader, row_group, own, batch_size):
-            # A group without members has no column to read.
-            if missing := set(own).difference(batch.schema.names):
-                raise damaged(self.path, ValueError(f"there is nothing of column {min(missing)!r}"))
+        for batch in self._decoded(self.reader, row_group, sorted(set(columns.values())), batch_size):
             arrays = {name: batch.column(batch.schema.get_field_index(mine)) for name, mine in columns.items()}
             yield batch.num_rows, self._rebased(arrays, columns)
 
@@ -217,8 +214,9 @@ class DataFile:
         self, reader: pq.ParquetFile, row_group: int, own: list[str], batch_size: int
     ) -> Iterator[pa.RecordBatch]:
         try:
+            ensure_members(map(reader.schema_arrow.field, own))
             yield from map(without_views, reader.iter_batches(batch_size, row_groups=[row_group], columns=own))
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged(self.path, error) from None
 
     def _int96_columns(self) -> frozenset[str]:
