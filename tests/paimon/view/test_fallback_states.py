@@ -101,6 +101,35 @@ def test_the_state_of_the_branch(url: str, point: At, version: int) -> None:
     assert fallback_state(snapshot) is other
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"scan.snapshot-id": "1"}, {"scan.version": "1"}, {"scan.tag-name": "g"}, {"scan.version": "g"},
+        {"scan.timestamp-millis": str(at(15))},
+    ],
+)  # fmt: skip
+def test_a_branch_without_a_snapshot_gives_nothing(tmp_path: Path, asked: dict[str, str]) -> None:
+    """Java refuses all of these but the tag's: "There is currently no snapshot." What the table has is there."""
+    url = str(tmp_path / "t")
+    table = Evolved(tmp_path / "t", FIELDS, ("p",))
+    table.add({"id": [1]}, 0, p="x")
+    table.add({"id": [2]}, 1, p="y")
+    date(tmp_path / "t", OWN[:2])
+    paimon = PaimonTable.forPath(url)
+    paimon.create_tag("g", 1)
+    paimon.create_branch("b")
+    assert alluvium.open(url, options=BRANCH).to_arrow()["id"].to_pylist() == [1, 2]
+    assert alluvium.open(url, options={**BRANCH, **asked}).to_arrow()["id"].to_pylist() == [1]
+
+
+def test_what_the_branch_had_and_has_no_more(url: str) -> None:
+    """Its first snapshot expired: nobody knows what it gave."""
+    (Path(url) / "branch/branch-b/snapshot/snapshot-1").unlink()
+    with pytest.raises(NotFound) as caught:
+        fallback_state(state(url, At(snapshot_id=1)))
+    assert caught.value.code == "snapshot-expired"
+
+
 def test_a_refreshed_view_shows_what_came_to_the_branch(tmp_path: Path) -> None:
     url = str(tmp_path / "t")
     Evolved(tmp_path / "t", FIELDS, ("p",)).add({"id": [1]}, 0, p="x")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -40,7 +40,8 @@ _Bounds: TypeAlias = "tuple[Bound, Bound] | None"
 _Read: TypeAlias = Callable[[Message, int], _Bounds]
 
 # Footer
-_STRIPES, _TYPES, _NUM_ROWS, _STATISTICS = 3, 4, 6, 7
+_STRIPES, _TYPES, _NUM_ROWS, _STATISTICS, _WRITER = 3, 4, 6, 7, 9
+_JAVA = 0
 # StripeInformation
 _STRIPE_ROWS = 5
 # Type
@@ -51,6 +52,7 @@ _NUM_VALUES, _OF_INTEGERS, _OF_DOUBLES, _OF_STRINGS, _OF_BOOLEANS, _OF_DECIMALS,
 _MIN, _MAX, _SUM = 1, 2, 3
 _BOOLEAN, _BYTE, _SHORT, _INT, _LONG, _FLOAT, _DOUBLE, _STRING = range(8)
 _DECIMAL, _DATE, _VARCHAR, _CHAR = 14, 15, 16, 17
+_TEXTS = (_STRING, _VARCHAR, _CHAR)
 _MAX_DIGITS = 38
 #: "the header is [...] a 3 byte value": a chunk of more has no room for its length, and Arrow takes memory for one.
 _MAX_BLOCK_BYTES = 1 << 23
@@ -166,7 +168,10 @@ def _footer(footer: Message, columns: Sequence[FooterColumn]) -> FileFooter:
         place = places.get(column.path[0]) if len(column.path) == 1 else None
         if place is not None:
             kind = number_of(types[place], _KIND)
-            found[column.path] = _column_stats(statistics[place], kind, column.type, num_rows)
+            stats = _column_stats(statistics[place], kind, column.type, num_rows)
+            # The C++ writer takes a text for no longer than up to its first NUL where it compares.
+            is_known = kind not in _TEXTS or number_of(footer, _WRITER) == _JAVA
+            found[column.path] = stats if is_known else replace(stats, min=None, max=None)
     return FileFooter(num_rows, found)
 
 
@@ -219,7 +224,7 @@ def _decimals(message: Message, count: int) -> _Bounds:
 _READERS: Sequence[tuple[Callable[[DataType], bool], tuple[int, ...], int, _Read]] = (
     (lambda kind: kind in t.INTEGRAL or kind == t.TIME, (_BYTE, _SHORT, _INT, _LONG), _OF_INTEGERS, _integers),
     (lambda kind: kind in t.FLOATING, (_FLOAT, _DOUBLE), _OF_DOUBLES, _doubles),
-    (lambda kind: kind == t.STRING, (_STRING, _VARCHAR, _CHAR), _OF_STRINGS, _texts),
+    (lambda kind: kind == t.STRING, _TEXTS, _OF_STRINGS, _texts),
     (lambda kind: kind == t.BOOLEAN, (_BOOLEAN,), _OF_BOOLEANS, _booleans),
     (lambda kind: isinstance(kind, DecimalType), (_DECIMAL,), _OF_DECIMALS, _decimals),
     (lambda kind: kind == t.DATE, (_DATE,), _OF_DATES, _integers),

@@ -95,6 +95,10 @@ def _load_state(snapshot: Snapshot, branch: str, options: Mapping[str, str]) -> 
     except NotFound as error:
         if error.code != "no-snapshot-before":
             raise
+        newest = load_snapshot(snapshot.store, At(), *rest)
+        if newest.document is None:
+            # There was never a snapshot to be read: the branch gives nothing, then as now.
+            return newest
         # Specification, `FallbackReadFileStoreTable.rewriteFallbackOptions`: the first one, where there is none.
         return load_snapshot(snapshot.store, At(snapshot_id=1), *rest)
 
