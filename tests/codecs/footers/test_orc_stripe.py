@@ -136,6 +136,20 @@ def test_rows_that_no_column_has() -> None:
             rows_of(with_orc_footer(data, of_rows(count)))
 
 
+def test_stripes_in_the_same_place() -> None:
+    """Four thousand of them, of one row each, take Arrow a minute."""
+
+    def change(tree: list[list[object]]) -> None:
+        place = next(number for number, field in enumerate(tree) if field[0] == 3)
+        tree[place:place] = [tree[place]]
+        for field in tree:
+            if field[0] == 6:
+                field[2] = 6
+
+    with pytest.raises(CorruptTable, match="in the same place"):
+        rows_of(with_orc_footer(orc_file(TEXTS), change))
+
+
 def test_a_type_of_two_kinds() -> None:
     def change(tree: list[list[object]]) -> None:
         members = [field for field in tree if field[0] == 4][-1][2]

@@ -43,7 +43,7 @@ _Read: TypeAlias = Callable[[Message, int], _Bounds]
 _STRIPES, _TYPES, _NUM_ROWS, _STATISTICS, _WRITER = 3, 4, 6, 7, 9
 _JAVA = 0
 # StripeInformation
-_STRIPE_ROWS = 5
+_STRIPE_OFFSET, _STRIPE_LENGTHS, _STRIPE_ROWS = 1, (2, 3, 4), 5
 # Type
 _KIND, _SUBTYPES, _PRECISION, _SCALE = 1, 2, 5, 6
 # ColumnStatistics
@@ -118,9 +118,9 @@ def char_columns(tail: OrcTail, path: str | None = None) -> Mapping[str, OrcType
 
 
 def read_sound_tail(file: pa.NativeFile, path: str | None = None) -> OrcTail:
-    """Reads the tail, and looks at what Arrow ends the process about: decimals of more digits than there are, types too
-    deep for its stack, stripes of more rows than the file or its memory, chunks of more bytes than memory has. What is
-    in a stripe is looked at before it is read (`orc_stripe.StripeGuard`).
+    """Reads the tail, and looks at what Arrow ends the process about or hangs on: decimals of more digits than there
+    are, types too deep for its stack, stripes of more rows than the file or its memory or in one place, chunks of more
+    bytes than memory has. What is in a stripe is looked at before it is read (`orc_stripe.StripeGuard`).
 
     Args:
         file: A seekable file, which stays open.
@@ -135,7 +135,9 @@ def read_sound_tail(file: pa.NativeFile, path: str | None = None) -> OrcTail:
         if tail.codec and tail.block_bytes > _MAX_BLOCK_BYTES:
             raise ValueError(f"chunks of {tail.block_bytes} bytes, where {_MAX_BLOCK_BYTES} are the most")
         footer = tail.footer
-        rows = [number_of(stripe, _STRIPE_ROWS) for stripe in messages_of(footer, _STRIPES)]
+        stripes = messages_of(footer, _STRIPES)
+        _ensure_apart(stripes)
+        rows = [number_of(stripe, _STRIPE_ROWS) for stripe in stripes]
         if sum(rows) != number_of(footer, _NUM_ROWS):
             raise ValueError(
                 f"its stripes have {sum(rows)} rows, and it is said to have {number_of(footer, _NUM_ROWS)}"
@@ -153,6 +155,16 @@ def read_sound_tail(file: pa.NativeFile, path: str | None = None) -> OrcTail:
         if max(depths, default=0) > _MAX_DEPTH:
             raise ValueError(f"types are nested more than {_MAX_DEPTH} deep")
         return tail
+
+
+def _ensure_apart(stripes: Sequence[Message]) -> None:
+    """Of stripes in one place Arrow looks at all, where it is asked for one of them."""
+    end = 0
+    for stripe in stripes:
+        begin = number_of(stripe, _STRIPE_OFFSET)
+        if begin < end:
+            raise ValueError("two of its stripes are in the same place")
+        end = begin + sum(number_of(stripe, field) for field in _STRIPE_LENGTHS)
 
 
 def _footer(footer: Message, columns: Sequence[FooterColumn]) -> FileFooter:
