@@ -246,3 +246,19 @@ def test_pages_are_columns_by_the_names_that_are_asked() -> None:
         "x": [15, 450_000], "y": [5, 150_000], "z": [15, 450_000],
     }  # fmt: skip
     assert file.rows(0, {"x": "b"}, np.arange(200_000)) is None
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc"])
+def test_two_columns_of_one_name(file_format: str) -> None:
+    """Arrow gave the last column of all for both."""
+    rows = pa.Table.from_arrays(
+        [pa.array([1]), pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], ["id", "s", "s", "t"]
+    )
+    sink = io.BytesIO()
+    (pq if file_format == "parquet" else orc).write_table(rows, sink)
+    file = opened(sink.getvalue(), file_format)
+    assert file.names(["id", "T"]) == {"id": "id", "T": "t"}
+    for wanted in (["s"], ["id", "S"]):
+        with pytest.raises(CorruptTable, match="two columns are called 's'") as caught:
+            file.names(wanted)
+        assert (caught.value.code, caught.value.path) == ("damaged-file", "d/f")

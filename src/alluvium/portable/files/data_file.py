@@ -18,7 +18,7 @@ from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFe
 from alluvium.portable.files.avro_file import open_avro
 from alluvium.portable.files.blob_file import open_blob
 from alluvium.portable.files.conform import field_id
-from alluvium.portable.files.file_names import damaged, look_at_names, own_names
+from alluvium.portable.files.file_names import damaged, ensure_told_apart, look_at_names, own_names
 from alluvium.portable.files.legacy_calendar import LegacyCalendar, legacy_calendar, rebase
 from alluvium.portable.files.local_instants import KnownInstants
 from alluvium.portable.files.orc_file import open_orc
@@ -123,9 +123,14 @@ class DataFile:
             ids: Parquet `field_id` of the columns that are to be found by it instead.
 
         Raises:
-            CorruptTable: Columns are wanted by id, and the file has none (code `missing-field-ids`).
+            CorruptTable: Columns are wanted by id, and the file has none (code `missing-field-ids`); it has two of a
+                name.
         """
-        schema = self.reader.schema_arrow
+        found = self._names(self.reader.schema_arrow, wanted, ids)
+        ensure_told_apart(self.reader.schema_arrow.names, found.values(), self.path)
+        return found
+
+    def _names(self, schema: pa.Schema, wanted: Sequence[str], ids: Mapping[str, int] | None) -> dict[str, str]:
         by_id = {field_id(f): f.name for f in schema} if ids else {}
         if ids and by_id.keys() == {None} and not ids.keys().isdisjoint(wanted):
             # "If a data file does not contain field ids, readers must refuse to read that file or return nulls for

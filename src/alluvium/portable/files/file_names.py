@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
@@ -15,6 +16,23 @@ def own_names(names: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
     by_folded = {name.lower(): name for name in reversed(names)}
     found = {name: name if name in exact else by_folded.get(name.lower()) for name in wanted}
     return {name: own for name, own in found.items() if own is not None}
+
+
+def ensure_told_apart(names: Sequence[str], own: Collection[str], path: str) -> None:
+    """Refuses to read a column of whose name the file has another: whoever asks by name gets any of them, or none.
+
+    Args:
+        names: Of all columns of the file.
+        own: Of those to be read.
+        path: Of the file.
+
+    Raises:
+        CorruptTable: There are two (`"damaged-file"`).
+    """
+    count = Counter(names)
+    twice = sorted(name for name in own if count[name] > 1)
+    if twice:
+        raise damaged(path, f"two columns are called {twice[0]!r}")
 
 
 def look_at_names(schema: pa.Schema) -> None:

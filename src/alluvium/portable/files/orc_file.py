@@ -16,7 +16,7 @@ from alluvium.codecs.footers.orc_stripe import StripeGuard
 from alluvium.codecs.footers.orc_tail import OrcTail
 from alluvium.codecs.footers.orc_writer_clock import read_writer_clock
 from alluvium.errors import UnsupportedFeature
-from alluvium.portable.files.file_names import damaged, look_at_names, own_names
+from alluvium.portable.files.file_names import damaged, ensure_told_apart, look_at_names, own_names
 from alluvium.portable.files.local_instants import KnownInstants, holds_instants, shown_as_utc
 from alluvium.portable.files.nested import with_members
 
@@ -55,8 +55,15 @@ class OrcFile:
         return count
 
     def names(self, wanted: Sequence[str], ids: Mapping[str, int] | None = None) -> dict[str, str]:
-        """The file's own name of each column wanted that it has."""
-        return own_names(self.reader.schema.names, wanted)
+        """The file's own name of each column wanted that it has.
+
+        Raises:
+            CorruptTable: It has two of a name.
+        """
+        names = self.reader.schema.names
+        found = own_names(names, wanted)
+        ensure_told_apart(names, found.values(), self.path)
+        return found
 
     def batches(self, columns: dict[str, str], batch_size: int) -> Iterator[tuple[int, dict[str, pa.Array]]]:
         """Rows in order: how many, and the columns under the names wanted.
