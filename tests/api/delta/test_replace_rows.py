@@ -137,6 +137,21 @@ def test_files_are_written_anew_when_a_feature_goes(spark, tmp_path):
     assert tags["delta.rowTracking.preserved"] == "true" and not last(path, "cdc")
 
 
+def test_a_column_that_was_dropped_does_not_come_back_when_mapping_goes(spark, tmp_path):
+    """Its files are called as its columns are, and still have it."""
+    path = str(tmp_path / "t")
+    alluvium.write(spark.sql("select 1L a, 'secret' b, named_struct('x', 1, 'y', 7) s"), path)
+    table = DeltaTable.forPath(spark, path)
+    table.setProperties({"delta.columnMapping.mode": "name"})
+    spark.sql(f"alter table delta.`{path}` drop columns (b, s.y)")
+    table.dropFeatureSupport("columnMapping")
+    assert "REMOVE COLUMN MAPPING" in [h["operation"] for h in alluvium.open(path).history()]
+    spark.sql(f"alter table delta.`{path}` add columns (b string, s.y int)")
+    expected = [{"a": 1, "s": {"x": 1, "y": None}, "b": None}]
+    assert alluvium.open(path).to_arrow().to_pylist() == expected
+    assert [row.asDict(recursive=True) for row in alluvium.read(spark, path).collect()] == expected
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_that_stay_take_new_fields_of_structs(spark, tmp_path, mode):
     """As in delta-spark 4.4; with the fields in another order, too."""

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from plain_writer import SCHEMA, commit_rows, open_target
@@ -175,6 +176,34 @@ def test_files_and_names_change_together_where_mapping_goes() -> None:
     assert config.metadata.configuration == {"mine": "1"}
     last = load_snapshot(store).config
     assert "columnMapping" not in (last.protocol.writer_features or ()) and last.schema == SCHEMA
+
+
+@pytest.mark.parametrize("change", ["dropped", "dropped last", "dropped within", "by id"])
+def test_files_that_may_have_other_columns_than_their_names_tell(change: str) -> None:
+    """A later column of the name would show the values of one that was dropped; by ids, names are what they like."""
+    store = MemoryStore(uuid.uuid4().hex, "t")
+    columns = {"id": pa.array([1]), "b": pa.array(["secret"]), "s": pa.array([{"x": 1, "y": 2}])}
+    order = {"dropped": ["b", "id", "s"], "dropped last": ["id", "s", "b"]}.get(change, ["id", "b", "s"])
+    alluvium.write(pa.table({name: columns[name] for name in order}), store.url)
+    alluvium.alter(store.url).set_properties({"delta.columnMapping.mode": "name"})
+    if change == "by id":
+        # As tables of Iceberg are taken over.
+        base = load_snapshot(store)
+        said = {**base.config.metadata.configuration, "delta.columnMapping.mode": "id"}
+        actions = Actions(metadata=msgspec.structs.replace(base.config.metadata, configuration=said))
+        draft = Draft(actions, ReadScope.nothing(), Operation("TEST"), base.version)
+        publish(store, draft, base, DEFAULT_RETRY)
+    else:
+        alluvium.alter(store.url).drop_columns("s.y" if change == "dropped within" else "b")
+    before = load_snapshot(store)
+    with pytest.raises(InvalidRequest) as caught:
+        drop_feature(before, "columnMapping", "test")
+    said = "by ids" if change == "by id" else "that were dropped"
+    assert caught.value.code == "feature-in-use" and said in caught.value.message
+    rewrite = Rewriting()
+    drop_feature(before, "columnMapping", "test", rewrite=rewrite)
+    ((paths, config, _),) = rewrite.asked
+    assert paths == before.files["path"].to_pylist() and config == without_mapping(before.config)
 
 
 def test_names_that_only_mapping_allows_keep_it() -> None:

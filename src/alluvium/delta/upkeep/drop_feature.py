@@ -122,12 +122,25 @@ def _widened(snapshot: Snapshot) -> tuple[str, str] | None:
     return f"types were widened: {', '.join(found)}", "overwrite the table with overwriteSchema, so that its files fit"
 
 
-def _renamed(snapshot: Snapshot) -> tuple[str, str] | None:
-    fields = fields_within(snapshot.config.schema)
+def _mapped(snapshot: Snapshot) -> tuple[str, str] | None:
+    """Files may stay as they are only if they have the columns under their names, and no column that there is no more:
+    a later one of its name would show its values.
+    """
+    config = snapshot.config
+    fields = list(fields_within(config.schema))
+    hint = "drop the feature in a Spark session, which writes the files anew"
     found = [".".join(path) for path, f in fields if f.metadata.get(PHYSICAL_NAME, f.name) != f.name]
-    if not found:
+    if found:
+        return f"files know columns by other names: {', '.join(found[:5])}", hint
+    if config.mapping_mode == "none":
         return None
-    return f"files know columns by other names: {', '.join(found[:5])}", "write the rows into a new table"
+    if config.mapping_mode == "id":
+        return "files know columns by ids, and may call them as they like", hint
+    ids = {str(f.metadata.get(COLUMN_ID)) for _, f in fields}
+    numbered = {str(number) for number in range(1, len(fields) + 1)}
+    if ids != numbered or config.metadata.configuration.get(MAX_COLUMN_ID) != str(len(fields)):
+        return "files may have columns that were dropped", hint
+    return None
 
 
 def _protected(snapshot: Snapshot) -> tuple[str, str] | None:
@@ -183,7 +196,7 @@ REMOVALS: Mapping[str, Removal] = {
     "columnMapping": Removal(
         {MODE: None, MAX_COLUMN_ID: None},
         REMOVE_MAPPING,
-        problem=_renamed,
+        problem=_mapped,
         hides_history=True,
         leftover=_every_file,
     ),
