@@ -143,10 +143,10 @@ def test_a_column_that_was_dropped_does_not_come_back_when_mapping_goes(spark, t
     alluvium.write(spark.sql("select 1L a, 'secret' b, named_struct('x', 1, 'y', 7) s"), path)
     table = DeltaTable.forPath(spark, path)
     table.setProperties({"delta.columnMapping.mode": "name"})
-    spark.sql(f"alter table delta.`{path}` drop columns (b, s.y)")
+    alluvium.alter(path).drop_columns("b", "s.y")
     table.dropFeatureSupport("columnMapping")
     assert "REMOVE COLUMN MAPPING" in [h["operation"] for h in alluvium.open(path).history()]
-    spark.sql(f"alter table delta.`{path}` add columns (b string, s.y int)")
+    alluvium.alter(path).add_columns({"b": "string", "s.y": "int"})
     expected = [{"a": 1, "s": {"x": 1, "y": None}, "b": None}]
     assert alluvium.open(path).to_arrow().to_pylist() == expected
     assert [row.asDict(recursive=True) for row in alluvium.read(spark, path).collect()] == expected
