@@ -22,6 +22,8 @@ _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 _SHORT_REPEAT, _DIRECT, _PATCHED_BASE = 0, 1, 2
 #: "run lengths" of repeated values are one to eight more.
 _MIN_REPEAT = 3
+#: From which values on one of variable length takes more than a byte.
+_ONE_BYTE = 128
 #: Up to which values, and up to how many bits of deltas and patches, the sum of a run has room in 64 bits.
 _SMALL, _MAX_BITS = 1 << 32, 48
 
@@ -105,6 +107,10 @@ def _second(data: bytes, is_signed: bool, exact: bool) -> Iterator[_Run]:
         elif kind == _PATCHED_BASE:
             run, at = _patched(data, at, length, _WIDTHS[code])
             yield run
+        elif not code and not is_signed and data[at] < _ONE_BYTE and data[at + 1] == 0:
+            # One small value again and again: as fast as can be, since there are many of these.
+            yield length, data[at], data[at], data[at] * length
+            at += 2
         else:
             # Deltas of no bits are all the same.
             run, at = _delta(data, at, length, _WIDTHS[code] if code else 0, is_signed, exact)
