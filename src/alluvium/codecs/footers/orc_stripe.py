@@ -60,14 +60,18 @@ _MAX_SCALE = 38
 
 
 class StripeGuard:
-    """Looks at stripes of a file before Arrow reads them."""
+    """Looks at stripes of a file before Arrow reads them.
 
-    def __init__(self, file: pa.NativeFile, tail: OrcTail, path: str | None = None) -> None:
-        """Args:
+    Args:
         file: A seekable file, which stays open.
         tail: What `orc_footer.read_sound_tail` read of it.
         path: For errors.
-        """
+
+    Raises:
+        CorruptTable: The tail is damaged.
+    """
+
+    def __init__(self, file: pa.NativeFile, tail: OrcTail, path: str | None = None) -> None:
         self._file, self._codec, self._path = file, tail.codec, path
         with reading_orc(path):
             self._stripes = messages_of(tail.footer, _STRIPES)
