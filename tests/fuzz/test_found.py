@@ -438,6 +438,21 @@ def test_a_manifest_with_two_fields_of_one_name() -> None:
     assert "not of its schema" in caught.value.message
 
 
+@pytest.mark.parametrize("path", [("_BUCKET",), ("_FILE", "_ROW_COUNT"), ("_FILE", "_EXTRA_FILES")], ids=str)
+def test_a_manifest_in_orc_with_two_fields_of_one_name(path: tuple[str, ...]) -> None:
+    members = [pa.array([1]), pa.array([2])]
+    if len(path) > 1:
+        within = pa.StructArray.from_arrays([*members, pa.array([["x"]])], [path[1], path[1], "other"])
+        members, names = [within], [path[0]]
+    else:
+        names = [path[0]] * 2
+    sink = io.BytesIO()
+    orc.write_table(pa.Table.from_arrays([pa.array([2], pa.int32()), *members], ["_VERSION", *names]), sink)
+    with pytest.raises(CorruptTable, match=f"two fields are called '{path[-1]}'") as caught:
+        decode_manifests([("manifest-1", sink.getvalue())])
+    assert caught.value.code == "damaged-manifest"
+
+
 @pytest.mark.parametrize("kind", [{"items": "int"}, {"type": "enum"}, {"type": "array", "items": 1.5}], ids=str)
 def test_an_index_manifest_with_unknown_fields_without_types(kind: object) -> None:
     """Of lists that are empty nobody decodes the elements."""

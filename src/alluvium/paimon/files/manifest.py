@@ -400,7 +400,8 @@ def _from_orc(
             fields = {"fields": [_as_avro(f) for f in table.schema]}
             _ensure_members_known(fields, known, path_of, place)
         return _with_others(found, schema, [], None, place)
-    except (pa.ArrowException, OSError, CorruptTable, *DECODE_ERRORS) as error:
+    # That names stand twice, is one more kind of ValueError.
+    except (pa.ArrowException, OSError, ValueError, CorruptTable, *DECODE_ERRORS) as error:
         raise CorruptTable(f"the ORC file cannot be read: {error}", code="damaged-manifest", path=place) from None
 
 
@@ -435,13 +436,19 @@ def _as_avro(f: pa.Field) -> dict[str, Any]:
 
 
 def _member(table: pa.Table, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:
-    if path[0] not in table.column_names:
+    if not _has(table.column_names, path[0]):
         return pa.nulls(table.num_rows, kind)
     values = table[path[0]].combine_chunks()
     for name in path[1:]:
-        if not pa.types.is_struct(values.type) or name not in {f.name for f in values.type}:
+        if not pa.types.is_struct(values.type) or not _has([f.name for f in values.type], name):
             return pa.nulls(table.num_rows, kind)
         values = pc.struct_field(values, [name])
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
         return pa.array(values.to_pylist(), kind)
     return values.cast(kind, safe=False)
+
+
+def _has(names: Sequence[str], name: str) -> bool:
+    if names.count(name) > 1:
+        raise ValueError(f"two fields are called {name!r}")
+    return name in names
