@@ -19,13 +19,14 @@ import alluvium
 from alluvium.delta.commit.draft import Draft
 from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.log.names import commit_path
+from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.terms.actions import Actions, tombstones_of
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import FILES
 from alluvium.delta.upkeep.drop_feature import REMOVALS, drop_feature
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget, publish
-from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.errors import AlluviumError, InvalidRequest, NotFound
 from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.storage.open import open_store
@@ -318,6 +319,51 @@ def test_history_that_needs_the_feature_must_be_gone(tmp_path: Path) -> None:
     assert entry(store, snapshot.version)[0]["commitInfo"]["operationParameters"]["truncateHistory"] is True
     assert not list((tmp_path / "t/_delta_log").glob("00000000000000000001.json"))
     assert sorted(alluvium.open(store.url).to_arrow(["id"]).column("id").to_pylist()) == [1, 2]
+
+
+def age(url: str) -> None:
+    """The log, by a day and an hour."""
+    yesterday = time.time() - 25 * 3600
+    for file in Path(url, "_delta_log").iterdir():
+        os.utime(file, (yesterday, yesterday))
+
+
+def test_protection_goes_with_the_history_that_it_protects(tmp_path: Path) -> None:
+    """To delta-spark the only form: a day is enough, whatever `delta.logRetentionDuration` says."""
+    place = str(tmp_path / "t")
+    store = create(place, {"delta.feature.vacuumProtocolCheck": "supported"})
+    drop_feature(load_snapshot(store), "vacuumProtocolCheck", "test")
+    before = load_snapshot(store).version
+    with pytest.raises(InvalidRequest) as caught:
+        drop_feature(load_snapshot(store), "checkpointProtection", "test", truncate=True)
+    assert caught.value.code == "feature-in-history" and load_snapshot(store).version == before
+    age(place)
+    drop_feature(load_snapshot(store), "checkpointProtection", "test", truncate=True)
+    snapshot = load_snapshot(store)
+    assert snapshot.version == before + 1 and not snapshot.config.metadata.configuration
+    assert snapshot.config.protocol.writer_features is None
+    assert sorted(alluvium.open(store.url).to_arrow(["id"]).column("id").to_pylist()) == [1, 2]
+    with pytest.raises(NotFound):
+        alluvium.open(store.url, version=1).to_arrow()
+
+
+def test_checkpoints_of_the_second_kind_must_be_gone(tmp_path: Path) -> None:
+    """Whoever wrote them, and whatever the table's policy is."""
+    place = str(tmp_path / "t")
+    store = create(place, {"delta.feature.v2Checkpoint": "supported", "delta.checkpointPolicy": "v2"})
+    write_checkpoint_at(load_snapshot(store))
+    assert list(Path(place, "_delta_log/_sidecars").iterdir())
+    alluvium.alter(place).set_properties({"delta.checkpointPolicy": "classic"})
+    Path(place, "_delta_log", f"{0:020}.json").unlink()
+    age(place)
+    with pytest.raises(InvalidRequest) as caught:
+        drop_feature(load_snapshot(store), "v2Checkpoint", "test", truncate=True)
+    assert caught.value.code == "feature-in-history"
+    age(place)
+    drop_feature(load_snapshot(store), "v2Checkpoint", "test", truncate=True)
+    assert load_snapshot(store).config.protocol.min_reader_version == 1
+    assert not Path(place, "_delta_log", f"{1:020}.checkpoint.parquet").exists()
+    assert sorted(alluvium.open(place).to_arrow(["id"]).column("id").to_pylist()) == [1, 2]
 
 
 def test_features_of_writers_alone_have_no_history_to_truncate(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ class CheckpointHead:
         sidecars: Where more of its files are listed (feature `v2Checkpoint`).
         lists_files: Whether it may list files itself.
         rows: Of its own files, as far as they are in Parquet.
+        is_second_kind: Whether it says so of itself (feature `v2Checkpoint`).
     """
 
     protocol: Protocol | None = None
@@ -87,6 +88,7 @@ class CheckpointHead:
     sidecars: list[Sidecar] = field(default_factory=list)
     lists_files: bool = True
     rows: int = 0
+    is_second_kind: bool = False
 
 
 def read_checkpoint_head(store: Store, checkpoint: Sequence[ObjectInfo]) -> CheckpointHead:
@@ -281,7 +283,9 @@ def _take(head: CheckpointHead, actions: Iterable[Wire], info: ObjectInfo) -> No
             head.row_id_high_water_mark = action
         elif isinstance(action, Sidecar):
             head.sidecars.append(action)
+            head.is_second_kind = True
         elif isinstance(action, CheckpointMetadata):
+            head.is_second_kind = True
             _ensure_own_version(action, info)
 
 

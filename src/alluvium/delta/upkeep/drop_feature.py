@@ -35,6 +35,7 @@ from alluvium.delta.features.rows.row_ids import (
     SUSPENDED,
 )
 from alluvium.delta.features.types.type_widening import TYPE_CHANGES
+from alluvium.delta.log.read_checkpoint import read_checkpoint_head
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.log_upkeep.checkpoints import refresh_to, write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import clean_up_log
@@ -78,6 +79,8 @@ class Removal:
         problem: What of it is left in a version, and what to do about that; None: nothing.
         hides_history: Whether older versions cannot be read without it.
         leftover: Live files (`FILES`) that must be written anew; None: no rewrite takes the problem away.
+        is_of_history: Whether it is about older versions, so that its problem goes with them.
+        kept: The oldest version whose checkpoint is of the feature; None: none is.
     """
 
     properties: Mapping[str, str | None]
@@ -86,6 +89,8 @@ class Removal:
     problem: Callable[[Snapshot], tuple[str, str] | None] = lambda snapshot: None
     hides_history: bool = False
     leftover: Callable[[Snapshot], pa.Table] | None = None
+    is_of_history: bool = False
+    kept: Callable[[Snapshot], int | None] = lambda snapshot: None
 
 
 def _live_vectors(snapshot: Snapshot) -> tuple[str, str] | None:
@@ -155,6 +160,15 @@ def _protected(snapshot: Snapshot) -> tuple[str, str] | None:
     )
 
 
+def _second_kind(snapshot: Snapshot) -> int | None:
+    """A writer may have written one wherever the feature is supported, whatever the policy says, and whatever it calls
+    it.
+    """
+    found = list_log(snapshot.store).checkpoints
+    heads = ((version, read_checkpoint_head(snapshot.store, found[version])) for version in sorted(found))
+    return next((version for version, head in heads if head.is_second_kind), None)
+
+
 REMOVE_MAPPING = "REMOVE COLUMN MAPPING"
 _SET, _UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _ICT = "delta.enableInCommitTimestamps"
@@ -178,7 +192,7 @@ REMOVALS: Mapping[str, Removal] = {
     ),
     "materializePartitionColumns": Removal({materialize_partition_columns.ENABLED: None}),
     "vacuumProtocolCheck": Removal({}, hides_history=True),
-    "v2Checkpoint": Removal({"delta.checkpointPolicy": "classic"}, _SET, hides_history=True),
+    "v2Checkpoint": Removal({"delta.checkpointPolicy": "classic"}, _SET, hides_history=True, kept=_second_kind),
     "deletionVectors": Removal(
         {"delta.enableDeletionVectors": None},
         _UNSET,
@@ -200,7 +214,7 @@ REMOVALS: Mapping[str, Removal] = {
         hides_history=True,
         leftover=_every_file,
     ),
-    "checkpointProtection": Removal({protection.PROPERTY: None}, problem=_protected),
+    "checkpointProtection": Removal({protection.PROPERTY: None}, problem=_protected, is_of_history=True),
 }
 
 
@@ -239,14 +253,14 @@ def drop_feature(
         ensure_writable(snapshot.config)
         feature = find_droppable(name, REMOVALS)
         removal = REMOVALS[feature]
-        if truncate and not removal.hides_history:
+        if truncate and not removal.hides_history and not removal.is_of_history:
             raise InvalidRequest(
                 f"older versions can be read without the feature {feature}: there is no history to truncate",
                 code="feature-without-history",
                 hint="leave truncateHistory out",
             )
         without_feature(snapshot.config.protocol, feature)
-        if rewrite is None or removal.leftover is None:
+        if (rewrite is None or removal.leftover is None) and not (truncate and removal.is_of_history):
             _ensure_unused(snapshot, feature, removal)
         disabled = _with_properties(snapshot.config, removal.properties)
         last = _final_config(disabled, feature, removal, None if truncate else snapshot.version + 1)
@@ -374,15 +388,23 @@ def _truncate(snapshot: Snapshot, feature: str, removal: Removal) -> None:
     """Removes expired versions, and refuses to go on while there are others that need the feature."""
     retention_ms = parse_properties(snapshot.config.metadata.configuration).truncation_retention_ms
     clean_up_log(snapshot, int(time.time() * 1000), retention_ms=retention_ms)
-    # To the reference a table whose types may be widened has no trace of that before one is.
-    properties = {} if feature == "typeWidening" else removal.properties
-    version = first_with_traces(snapshot, properties, lambda found: removal.problem(found) is not None)
-    if version is not None:
+    if removal.is_of_history:
+        # Whose versions are gone, or not.
+        problem = removal.problem(snapshot)
+        said = None if problem is None else f"the feature {feature} is in use: {problem[0]}"
+    else:
+        # To the reference a table whose types may be widened has no trace of that before one is.
+        properties = {} if feature == "typeWidening" else removal.properties
+        version = first_with_traces(snapshot, properties, lambda found: removal.problem(found) is not None)
+        version = removal.kept(snapshot) if version is None else version
+        said = f"the feature {feature} is used no more, but version {version} needs it and can still be read"
+        said = None if version is None else said
+    if said is not None:
         raise InvalidRequest(
-            f"the feature {feature} is used no more, but version {version} needs it and can still be read",
+            said,
             code="feature-in-history",
-            hint=f"repeat the call when such versions are older than {TRUNCATION_RETENTION} (24 hours by default), or "
-            "leave truncateHistory out",
+            hint=f"repeat the call when such versions are older than {TRUNCATION_RETENTION} (24 hours by default)"
+            + ("" if removal.is_of_history else ", or leave truncateHistory out"),
         )
 
 
