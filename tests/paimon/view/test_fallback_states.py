@@ -127,7 +127,7 @@ def test_what_the_branch_had_and_has_no_more(url: str) -> None:
     (Path(url) / "branch/branch-b/snapshot/snapshot-1").unlink()
     with pytest.raises(NotFound) as caught:
         fallback_state(state(url, At(snapshot_id=1)))
-    assert caught.value.code == "snapshot-expired"
+    assert caught.value.code == "no-snapshot-before"
 
 
 def test_a_refreshed_view_shows_what_came_to_the_branch(tmp_path: Path) -> None:

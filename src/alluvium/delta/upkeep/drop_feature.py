@@ -397,8 +397,8 @@ def _truncate(snapshot: Snapshot, feature: str, removal: Removal) -> None:
         properties = {} if feature == "typeWidening" else removal.properties
         version = first_with_traces(snapshot, properties, lambda found: removal.problem(found) is not None)
         version = removal.kept(snapshot) if version is None else version
-        said = f"the feature {feature} is used no more, but version {version} needs it and can still be read"
-        said = None if version is None else said
+        text = f"the feature {feature} is used no more, but version {version} needs it and can still be read"
+        said = None if version is None else text
     if said is not None:
         raise InvalidRequest(
             said,

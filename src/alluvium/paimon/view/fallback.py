@@ -99,8 +99,12 @@ def _load_state(snapshot: Snapshot, branch: str, options: Mapping[str, str]) -> 
         if newest.document is None:
             # There was never a snapshot to be read: the branch gives nothing, then as now.
             return newest
-        # Specification, `FallbackReadFileStoreTable.rewriteFallbackOptions`: the first one, where there is none.
-        return load_snapshot(snapshot.store, At(snapshot_id=1), *rest)
+        try:
+            # Specification, `FallbackReadFileStoreTable.rewriteFallbackOptions`: the first one, where there is none.
+            return load_snapshot(snapshot.store, At(snapshot_id=1), *rest)
+        except NotFound:
+            # It has expired, or never was, since the branch began with a tag.
+            raise error from None
 
 
 def _partition_rows(entries: pa.Table) -> pa.DictionaryArray:
