@@ -185,6 +185,19 @@ def test_rows_of_a_checkpoint_as_files() -> None:
     assert checkpoint_rows(pa.array([FILE])).schema == FILES
 
 
+def test_vectors_without_content_are_none() -> None:
+    """As some writers leave them where another had written a null: they would count as vectors."""
+    vector = {"storageType": "i", "pathOrInlineDv": "x", "offset": None, "sizeInBytes": 40, "cardinality": 2}
+    empty = dict.fromkeys(vector)
+    given = [vector, empty, None, empty, vector]
+    rows = pa.array([{**FILE, "path": str(number), "deletionVector": one} for number, one in enumerate(given)])
+    found = checkpoint_rows(rows).column("deletionVector")
+    # By their nulls, not by what Python makes of members without values.
+    assert found.is_valid().to_pylist() == [True, False, False, False, True]
+    assert [one["cardinality"] for one in found.drop_null().to_pylist()] == [2, 2]
+    assert checkpoint_rows(rows.slice(1, 3)).column("deletionVector").null_count == 3
+
+
 @pytest.mark.parametrize(
     ("stats", "is_read"),
     [([None, None], True), (["x", None], True), (["x", "y"], False), ("absent", True)],

@@ -336,15 +336,27 @@ def test_protection_goes_with_the_history_that_it_protects(tmp_path: Path) -> No
     before = load_snapshot(store).version
     with pytest.raises(InvalidRequest) as caught:
         drop_feature(load_snapshot(store), "checkpointProtection", "test", truncate=True)
-    assert caught.value.code == "feature-in-history" and load_snapshot(store).version == before
+    assert caught.value.code == "feature-in-history" and operations(store, before + 1) == ["Empty Commit"]
     age(place)
     drop_feature(load_snapshot(store), "checkpointProtection", "test", truncate=True)
     snapshot = load_snapshot(store)
-    assert snapshot.version == before + 1 and not snapshot.config.metadata.configuration
+    assert operations(store, before + 2) == ["Empty Commit", "DROP FEATURE"]
+    assert not snapshot.config.metadata.configuration
     assert snapshot.config.protocol.writer_features is None
     assert sorted(alluvium.open(store.url).to_arrow(["id"]).column("id").to_pylist()) == [1, 2]
     with pytest.raises(NotFound):
         alluvium.open(store.url, version=1).to_arrow()
+
+
+def test_a_clock_that_is_ahead_does_not_make_history_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest commit tells what time it is to the store, by which the log's files have their times."""
+    store = create(str(tmp_path / "t"), {"delta.enableDeletionVectors": "true"})
+    monkeypatch.setattr(time, "time", lambda now=time.time: now() + 2 * 86_400)
+    for _ in range(2):
+        with pytest.raises(InvalidRequest) as caught:
+            drop_feature(load_snapshot(store), "deletionVectors", "test", truncate=True)
+        assert caught.value.code == "feature-in-history"
+    assert alluvium.open(store.url, version=1).to_arrow().num_rows == 2
 
 
 def test_checkpoints_of_the_second_kind_must_be_gone(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 
 import msgspec
 import numpy as np
@@ -361,11 +362,23 @@ def _batch(rows: pa.StructArray, schema: pa.Schema, parsed: str | None, nulls: N
         _kept(conform(members[f.name], f.type), nulls) if f.name in members else nulls.take(len(rows), f.type)
         for f in schema
     ]
+    vectors = schema.get_field_index("deletionVector")
+    columns[vectors] = _null_where_empty(columns[vectors])
     if parsed is None:
         return pa.RecordBatch.from_arrays(columns, schema=schema)
     return pa.RecordBatch.from_arrays(
         [*columns, members[parsed]], schema=schema.append(pa.field(parsed, members[parsed].type))
     )
+
+
+def _null_where_empty(vectors: pa.StructArray) -> pa.StructArray:
+    """Some writers leave a struct without content instead of a null, and it would count as a vector."""
+    if vectors.null_count == len(vectors):
+        return vectors
+    is_filled = reduce(pc.or_, (pc.is_valid(member) for member in vectors.flatten()))
+    if pc.sum(is_filled).as_py() == len(vectors) - vectors.null_count:
+        return vectors
+    return pc.if_else(is_filled, vectors, pa.scalar(None, vectors.type))
 
 
 def _null_where_no_text(values: pa.Array) -> pa.Array:

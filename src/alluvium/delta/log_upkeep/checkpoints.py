@@ -71,7 +71,7 @@ def write_checkpoint_at(snapshot: Snapshot) -> LastCheckpoint:
     v2 = v2_checkpoint.is_used(config)
     turn = snapshot.version // properties.checkpoint_interval
     options = CheckpointOptions(
-        now_ms=_now_ms(snapshot),
+        now_ms=now_by_store(snapshot),
         tombstone_retention_ms=properties.deleted_file_retention_ms,
         txn_retention_ms=properties.txn_retention_ms,
         v2=v2,
@@ -96,11 +96,11 @@ def _checkpoint_if_due(base: Snapshot | None, version: int) -> None:
     snapshot = refresh_to(base, version)
     write_checkpoint_at(snapshot)
     if parse_properties(snapshot.config.metadata.configuration).expired_log_cleanup:
-        clean_up_log(snapshot, _now_ms(snapshot))
+        clean_up_log(snapshot, now_by_store(snapshot))
 
 
-def _now_ms(snapshot: Snapshot) -> int:
-    """By the store's clock, as the newest commit tells it: a machine whose own is ahead would forget, and delete, what
-    is within the retention.
+def now_by_store(snapshot: Snapshot) -> int:
+    """Milliseconds since 1970 UTC by the store's clock, as the newest commit tells it: a machine whose own is ahead
+    would forget, and delete, what is within the retention.
     """
     return min(int(time.time() * 1000), snapshot.timestamp_ms)

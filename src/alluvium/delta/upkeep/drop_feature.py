@@ -37,7 +37,7 @@ from alluvium.delta.features.rows.row_ids import (
 from alluvium.delta.features.types.type_widening import TYPE_CHANGES
 from alluvium.delta.log.read_checkpoint import read_checkpoint_head
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.log_upkeep.checkpoints import refresh_to, write_checkpoint_at
+from alluvium.delta.log_upkeep.checkpoints import now_by_store, refresh_to, write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import clean_up_log
 from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.actions import Actions
@@ -273,7 +273,8 @@ def drop_feature(
         snapshot = _take_row_ids(snapshot, engine)
     if feature == "deletionVectors":
         snapshot = _remember_vectors(snapshot, engine, retry)
-    for _ in range((1 if truncate else _BARRIERS) if removal.hides_history else 0):
+    # Of a truncation one that tells the store's clock, too.
+    for _ in range(1 if truncate else _BARRIERS if removal.hides_history else 0):
         snapshot = _commit(snapshot, _draft(snapshot, Operation("Empty Commit", engine=engine)), retry)
         write_checkpoint_at(snapshot)
     if truncate:
@@ -387,7 +388,7 @@ def _parameters(config: TableConfig, removal: Removal) -> dict[str, JsonValue]:
 def _truncate(snapshot: Snapshot, feature: str, removal: Removal) -> None:
     """Removes expired versions, and refuses to go on while there are others that need the feature."""
     retention_ms = parse_properties(snapshot.config.metadata.configuration).truncation_retention_ms
-    clean_up_log(snapshot, int(time.time() * 1000), retention_ms=retention_ms)
+    clean_up_log(snapshot, now_by_store(snapshot), retention_ms=retention_ms)
     if removal.is_of_history:
         # Whose versions are gone, or not.
         problem = removal.problem(snapshot)
