@@ -348,6 +348,24 @@ def test_protection_goes_with_the_history_that_it_protects(tmp_path: Path) -> No
         alluvium.open(store.url, version=1).to_arrow()
 
 
+def test_a_file_that_was_removed_with_its_vector_is_history(tmp_path: Path) -> None:
+    """To delta-spark's change feed the row that the vector hid would go with the file."""
+    place = str(tmp_path / "t")
+    store = with_vectors(place, removed=True)
+    base = load_snapshot(store)
+    # What was before the removal is gone.
+    write_checkpoint_at(load_snapshot(store, base.version - 1))
+    for version in range(base.version - 1):
+        store.delete(commit_path(version))
+    for _ in range(2):
+        with pytest.raises(InvalidRequest) as caught:
+            drop_feature(load_snapshot(store), "deletionVectors", "test", truncate=True)
+        assert caught.value.code == "feature-in-history"
+    age(place)
+    drop_feature(load_snapshot(store), "deletionVectors", "test", truncate=True)
+    assert load_snapshot(store).config.protocol.min_reader_version == 1
+
+
 def test_a_clock_that_is_ahead_does_not_make_history_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest commit tells what time it is to the store, by which the log's files have their times."""
     store = create(str(tmp_path / "t"), {"delta.enableDeletionVectors": "true"})

@@ -35,7 +35,6 @@ from alluvium.delta.features.rows.row_ids import (
     SUSPENDED,
 )
 from alluvium.delta.features.types.type_widening import TYPE_CHANGES
-from alluvium.delta.log.read_checkpoint import read_checkpoint_head
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.log_upkeep.checkpoints import now_by_store, refresh_to, write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import clean_up_log
@@ -46,7 +45,11 @@ from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.mapping import COLUMN_ID, MODE, PHYSICAL_NAME
 from alluvium.delta.terms.properties import TRUNCATION_RETENTION, parse_properties
 from alluvium.delta.terms.spec import FILES, TOMBSTONES, DomainMetadata
-from alluvium.delta.upkeep.feature_history import first_with_traces
+from alluvium.delta.upkeep.feature_history import (
+    first_checkpoint_of_second_kind,
+    first_removal_with_vector,
+    first_with_traces,
+)
 from alluvium.delta.upkeep.older_types import files_of_older_types
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import publish, written_files
@@ -80,7 +83,7 @@ class Removal:
         hides_history: Whether older versions cannot be read without it.
         leftover: Live files (`FILES`) that must be written anew; None: no rewrite takes the problem away.
         is_of_history: Whether it is about older versions, so that its problem goes with them.
-        kept: The oldest version whose checkpoint is of the feature; None: none is.
+        kept: The oldest version that can be read and whose entry or checkpoint needs the feature; None: none does.
     """
 
     properties: Mapping[str, str | None]
@@ -160,15 +163,6 @@ def _protected(snapshot: Snapshot) -> tuple[str, str] | None:
     )
 
 
-def _second_kind(snapshot: Snapshot) -> int | None:
-    """A writer may have written one wherever the feature is supported, whatever the policy says, and whatever it calls
-    it.
-    """
-    found = list_log(snapshot.store).checkpoints
-    heads = ((version, read_checkpoint_head(snapshot.store, found[version])) for version in sorted(found))
-    return next((version for version, head in heads if head.is_second_kind), None)
-
-
 REMOVE_MAPPING = "REMOVE COLUMN MAPPING"
 _SET, _UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _ICT = "delta.enableInCommitTimestamps"
@@ -192,13 +186,16 @@ REMOVALS: Mapping[str, Removal] = {
     ),
     "materializePartitionColumns": Removal({materialize_partition_columns.ENABLED: None}),
     "vacuumProtocolCheck": Removal({}, hides_history=True),
-    "v2Checkpoint": Removal({"delta.checkpointPolicy": "classic"}, _SET, hides_history=True, kept=_second_kind),
+    "v2Checkpoint": Removal(
+        {"delta.checkpointPolicy": "classic"}, _SET, hides_history=True, kept=first_checkpoint_of_second_kind
+    ),
     "deletionVectors": Removal(
         {"delta.enableDeletionVectors": None},
         _UNSET,
         problem=_live_vectors,
         hides_history=True,
         leftover=_with_vectors,
+        kept=first_removal_with_vector,
     ),
     "typeWidening": Removal(
         {"delta.enableTypeWidening": None},

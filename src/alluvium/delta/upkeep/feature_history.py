@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from alluvium.delta.log.names import commit_path
+from alluvium.delta.log.read_checkpoint import read_checkpoint_head
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.errors import NotFound
 
 #: Texts without which a commit changes nothing that matters here: quicker to look for than to read the version.
-_TELLING = (b'"metaData"', b'"deletionVector"')
+_VECTOR = b'"deletionVector"'
+_TELLING = (b'"metaData"', _VECTOR)
 
 
 def first_with_traces(
@@ -39,6 +43,28 @@ def first_with_traces(
         is_known = True
         if has_problem(found) or _is_set(found, properties):
             return version
+    return None
+
+
+def first_checkpoint_of_second_kind(snapshot: Snapshot) -> int | None:
+    """The oldest version that has a checkpoint of the second kind. A writer may have written one wherever the feature
+    is supported, whatever the policy says, and whatever it calls it.
+    """
+    found = list_log(snapshot.store).checkpoints
+    heads = ((version, read_checkpoint_head(snapshot.store, found[version])) for version in sorted(found))
+    return next((version for version, head in heads if head.is_second_kind), None)
+
+
+def first_removal_with_vector(snapshot: Snapshot) -> int | None:
+    """The oldest entry that removes a file with its vector: who knows none takes all its rows for removed then."""
+    for version in sorted(list_log(snapshot.store).commits):
+        content = snapshot.store.get(commit_path(version))
+        if _VECTOR not in content:
+            continue
+        for line in content.splitlines():
+            removed = msgspec.json.decode(line).get("remove") if b'"remove"' in line else None
+            if isinstance(removed, dict) and removed.get("deletionVector"):
+                return version
     return None
 
 
