@@ -64,7 +64,10 @@ def litter(root: Path, *paths: str, days: float = 30) -> None:
 
 def files_of(root: Path) -> set[str]:
     """All files but those of the log."""
-    found = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() or path.is_symlink()}
+    # Folders that another process takes away meanwhile are passed over, and links to folders count as files.
+    listed = (Path(place) / name for place, _, names in os.walk(root) for name in names)
+    links = (Path(place) / name for place, names, _ in os.walk(root) for name in names)
+    found = {str(path.relative_to(root)) for path in (*listed, *(link for link in links if link.is_symlink()))}
     return {path for path in found if not path.startswith(LOG_DIRECTORY)}
 
 
