@@ -92,7 +92,6 @@ def test_signs() -> None:
     ],
 )
 def test_lengths_that_are_none(data: str, bound: int, exact: bool) -> None:
-    """Of the last only what is unpacked tells that its least value is not below zero by much."""
     found = bounds_of_runs(bytes.fromhex(data), 2, exact=exact)
     assert found.least <= bound if bound < 0 else found.greatest >= bound
 

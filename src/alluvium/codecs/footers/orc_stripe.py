@@ -16,7 +16,6 @@ from alluvium.codecs.footers.orc_tail import (
     UINT32,
     Message,
     OrcTail,
-    fields_of,
     kind_of,
     messages_of,
     names_of,
@@ -24,6 +23,8 @@ from alluvium.codecs.footers.orc_tail import (
     numbers_of,
     plain_bytes,
     plain_chunks,
+    read_stripe_footer,
+    read_within,
     reading_orc,
     sole_kind,
 )
@@ -32,7 +33,7 @@ from alluvium.errors import UnsupportedFeature
 # Footer
 _STRIPES, _TYPES = 3, 4
 # StripeInformation
-_OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _FOOTER_LENGTH, _ROWS = 1, 2, 3, 4, 5
+_OFFSET, _ROWS = 1, 5
 # StripeFooter
 _STREAMS, _ENCODINGS = 1, 2
 # Stream, and its kinds
@@ -109,16 +110,14 @@ class StripeGuard:
 
     def _look_into(self, stripe: Message) -> _Look:
         at = number_of(stripe, _OFFSET)
-        begin = at + number_of(stripe, _INDEX_LENGTH) + number_of(stripe, _DATA_LENGTH)
-        stored = _read(self._file, begin, number_of(stripe, _FOOTER_LENGTH))
-        footer = fields_of(plain_bytes(stored, self._codec))
+        end, footer = read_stripe_footer(self._file, stripe, self._codec)
         streams: dict[tuple[int, int], _Stream] = {}
         for one in messages_of(footer, _STREAMS):
             column = number_of(one, _COLUMN) & UINT32
             stream = _Stream(at, number_of(one, _LENGTH))
             streams.setdefault((column, kind_of(one, _STREAM_KIND, _NUM_STREAM_KINDS)), stream)
             at += stream.length
-        if at > begin:
+        if at > end:
             raise ValueError("the streams of a stripe are longer than it is")
         return _Look(self._file, self._codec, self._types, streams, messages_of(footer, _ENCODINGS))
 
@@ -198,7 +197,7 @@ class _Look:
         if stream is None:
             # Which Arrow says itself.
             return RunBounds()
-        data = plain_bytes(_read(self.file, stream.begin, stream.length), self.codec)
+        data = plain_bytes(read_within(self.file, stream.begin, stream.length), self.codec)
         version = 2 if kind_of(self.encodings[column], _ENCODING, _NUM_ENCODINGS) in _SECOND_VERSION else 1
         for exact in (False, True):
             bounds = bounds_of_runs(data, version, is_signed, exact)
@@ -212,16 +211,8 @@ class _Look:
     def _plain_length(self, stream: _Stream, enough: float) -> int:
         """How long a stream is without compression, up to what is enough."""
         length = 0
-        for chunk in plain_chunks(_read(self.file, stream.begin, stream.length), self.codec):
+        for chunk in plain_chunks(read_within(self.file, stream.begin, stream.length), self.codec):
             length += len(chunk)
             if length >= enough:
                 break
         return length
-
-
-def _read(file: pa.NativeFile, begin: int, length: int) -> bytes:
-    # Memory is taken before it is read.
-    if begin + length > file.size():
-        raise ValueError("a stripe does not lie within the file")
-    file.seek(begin)
-    return bytes(file.read(length))

@@ -32,6 +32,8 @@ _CHUNK_HEADER = 3
 _FOOTER_LENGTH, _COMPRESSION, _BLOCK_SIZE, _POSTSCRIPT_MAGIC = 1, 2, 3, 8000
 #: Of `CompressionKind`.
 _NUM_CODECS = 7
+# StripeInformation
+_STRIPE_OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _STRIPE_FOOTER_LENGTH = 1, 2, 3, 4
 # Type
 _KIND, _FIELD_NAMES = 1, 3
 #: What an enumeration is cut to.
@@ -92,6 +94,21 @@ def read_tail(file: pa.NativeFile) -> OrcTail:
         stored = tail[len(tail) - (size - begin) : len(tail) - (size - end)]
     codec = kind_of(postscript, _COMPRESSION, _NUM_CODECS)
     return OrcTail(fields_of(plain_bytes(stored, codec)), codec, number_of(postscript, _BLOCK_SIZE))
+
+
+def read_within(file: pa.NativeFile, begin: int, length: int) -> bytes:
+    """Bytes of a stripe; `ValueError`: the file has them not. Memory is taken before it is read."""
+    if begin + length > file.size():
+        raise ValueError("a stripe does not lie within the file")
+    file.seek(begin)
+    return bytes(file.read(length))
+
+
+def read_stripe_footer(file: pa.NativeFile, stripe: Message, codec: int) -> tuple[int, Message]:
+    """Where the footer of a stripe begins, which is where its streams end, and what it says."""
+    begin = sum(number_of(stripe, field) for field in (_STRIPE_OFFSET, _INDEX_LENGTH, _DATA_LENGTH))
+    stored = read_within(file, begin, number_of(stripe, _STRIPE_FOOTER_LENGTH))
+    return begin, fields_of(plain_bytes(stored, codec))
 
 
 def plain_bytes(stored: bytes, codec: int) -> bytes:

@@ -19,15 +19,13 @@ from alluvium.codecs.footers.orc_tail import (
     names_of,
     number_of,
     numbers_of,
-    plain_bytes,
+    read_stripe_footer,
     reading_orc,
     signed,
 )
 
 # Footer
 _STRIPES, _TYPES, _STATISTICS = 3, 4, 7
-# StripeInformation
-_OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _FOOTER_LENGTH = 1, 2, 3, 4
 # StripeFooter
 _WRITER_TIMEZONE = 3
 # Type
@@ -73,13 +71,7 @@ def read_writer_clock(file: pa.NativeFile, tail: OrcTail, path: str | None = Non
 
 
 def _zone(file: pa.NativeFile, stripe: Message, codec: int) -> str | None:
-    begin = sum(number_of(stripe, field) for field in (_OFFSET, _INDEX_LENGTH, _DATA_LENGTH))
-    length = number_of(stripe, _FOOTER_LENGTH)
-    # Memory is taken before it is read.
-    if begin + length > file.size():
-        raise ValueError("a stripe does not lie within the file")
-    file.seek(begin)
-    footer = fields_of(plain_bytes(bytes(file.read(length)), codec))
+    _, footer = read_stripe_footer(file, stripe, codec)
     return bytes_of(footer, _WRITER_TIMEZONE).decode() or None
 
 
