@@ -77,6 +77,13 @@ def test_lengths_and_scales_that_are_none(case: int) -> None:
     assert caught.value.code == "damaged-file" and caught.value.path == "f.orc"
 
 
+def test_scales_of_many_rows() -> None:
+    """Together they are more than any length may be: of 60 million rows in one stripe."""
+    runs_of_512 = b"\xc1\xff\x4c\x00" * 112_000
+    data = pa.BufferReader(with_orc_stream(orc_file(LARGE), 1, SECONDARY, runs_of_512))
+    StripeGuard(data, read_sound_tail(data)).ensure_sound(0)
+
+
 @pytest.mark.parametrize("stream", [packed(2**62, 2**62), packed(2**62, 2**63 - 2**62 - 1), b"\x38" + bytes(8)[:7]])
 def test_dictionaries(stream: bytes) -> None:
     data = orc_file(pa.table({"s": ["x", "y", "x"] * 3}), dictionary_key_size_threshold=1)

@@ -201,7 +201,8 @@ class _Look:
         version = 2 if kind_of(self.encodings[column], _ENCODING, _NUM_ENCODINGS) in _SECOND_VERSION else 1
         for exact in (False, True):
             bounds = bounds_of_runs(data, version, is_signed, exact)
-            is_sound = bounds.least >= 0 and bounds.greatest <= most and bounds.total <= _MOST
+            # What scales add up to says nothing.
+            is_sound = bounds.least >= 0 and bounds.greatest <= most and (is_signed or bounds.total <= _MOST)
             if is_sound and is_enough(bounds):
                 return bounds
         if not is_sound:
