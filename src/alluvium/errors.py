@@ -97,6 +97,12 @@ class InvalidRequest(AlluviumError):
     default_code = "invalid-request"
 
 
+class WrongType(InvalidRequest, TypeError):
+    """An argument is of another type than the method takes; a TypeError, too, as in delta-spark."""
+
+    default_code = "wrong-type"
+
+
 class CorruptTable(AlluviumError):
     """What is stored breaks the format's specification."""
 

@@ -15,7 +15,7 @@ from paimon_rows import make
 import alluvium
 from alluvium.api import doors
 from alluvium.api.doors import DELTA, FORMATS, PAIMON, Door, Format, FrameDoor, format_at, format_named, has_table
-from alluvium.api.explanation import Explanation
+from alluvium.api.views.explanation import Explanation
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.storage.open import open_store
 

@@ -43,6 +43,7 @@ ERRORS = {
     "NotFound",
     "StorageError",
     "UnsupportedFeature",
+    "WrongType",
 }
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 
+from alluvium.api.arguments import text_of
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     from alluvium.api.calls import Reading, Writing
     from alluvium.api.delta.table import Table
-    from alluvium.api.explanation import Explanation
     from alluvium.api.paimon.paimon_view import PaimonView
+    from alluvium.api.views.explanation import Explanation
     from alluvium.plan.changes import Committed
     from alluvium.plan.ports import ScanSource
     from alluvium.plan.retry import RetryPolicy
@@ -202,7 +203,7 @@ def format_named(name: str) -> Format:
     Raises:
         InvalidRequest: `"unknown-format"`.
     """
-    found = next((each for each in FORMATS if each.name == name.casefold()), None)
+    found = next((each for each in FORMATS if each.name == text_of(name, "format").casefold()), None)
     if found is None:
         known = [each.name for each in FORMATS]
         raise InvalidRequest(f"unknown format {name!r}", code="unknown-format", hint=suggest(name, known))

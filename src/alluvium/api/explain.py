@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, overload
 
 from alluvium.api.doors import format_at
-from alluvium.api.explanation import Explanation
 from alluvium.api.stores import storage_for
+from alluvium.api.views.explanation import Explanation
 from alluvium.errors import InvalidRequest
 
 if TYPE_CHECKING:

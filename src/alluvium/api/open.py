@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from alluvium.api.doors import DELTA, Asked, format_at
 from alluvium.api.options import as_of
 from alluvium.errors import NotFound
-from alluvium.storage.open import open_store
+from alluvium.storage.open import access_of, open_store
 
 if TYPE_CHECKING:
     from alluvium.api.delta.table import Table
@@ -50,8 +50,8 @@ def open(
         >>> t.to_arrow(columns=["carrier"], where="month = 1 and dep_delay > 60")
     """
     at_version, at_ms = as_of(version, timestamp)
-    access = dict(storage_options or {})
-    store = open_store(str(url), access)
+    access = access_of(storage_options)
+    store = open_store(url, access)
     asked = Asked(at_version, at_ms, tag, branch, options)
     if not asked.suits_any_format:
         return format_at(store).door.open_view(store, asked, access)

@@ -24,6 +24,7 @@ from alluvium.api.options import (
 from alluvium.errors import InvalidRequest
 from alluvium.spark.sessions.session import choose_lane, time_zone
 from alluvium.spark.sessions.settings import read_flag
+from alluvium.storage.open import access_of
 from alluvium.storage.store import Store
 
 #: Whether `path@v2` is version 2 of the table at `path`.
@@ -98,7 +99,7 @@ def read(
     must_follow = follow != WHERE_POSSIBLE and parse_flag(str(follow), "follow")
     follows = must_follow or follow == WHERE_POSSIBLE
     asked = Asked(at_version, at_ms, tag, branch, table_options, system, follows=follows, must_follow=must_follow)
-    access = dict(storage_options or {})
+    access = access_of(storage_options)
     return format_at(store).frame_door.read(
         Reading(spark, store, open_any, zone, asked, lane, choice, access, parsed, where, columns)
     )
@@ -241,6 +242,6 @@ def changes(
     choice = choose_lane(spark)
     zone, open_any = time_zone(spark), session_opener(spark, storage_options)
     store = open_any(url)
-    asked, access = Asked(branch=branch, options=options, mode=mode), dict(storage_options or {})
+    asked, access = Asked(branch=branch, options=options, mode=mode), access_of(storage_options)
     reading = Reading(spark, store, open_any, zone, asked, None, choice, access, parse_options({}, READ, READ_LATER))
     return format_at(store).frame_door.changes(reading, start, end)

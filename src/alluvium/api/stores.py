@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from os import PathLike
 
-from alluvium.storage.open import open_store
+from alluvium.storage.open import open_store, path_of
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
 from alluvium.storage.stores.hadoop import HadoopAccess
 
 
 def storage_for(
-    url: str, storage_options: Mapping[str, str] | None, hadoop: Callable[[], HadoopAccess] | None
+    url: str | PathLike[str], storage_options: Mapping[str, str] | None, hadoop: Callable[[], HadoopAccess] | None
 ) -> Store:
     """The store of a URL, over the session's Hadoop file systems where nothing else knows the scheme.
 
@@ -20,5 +21,6 @@ def storage_for(
         storage_options: Credentials and settings.
         hadoop: Gives access to Hadoop; only called for a URL that may need it, since it costs 50 ms.
     """
-    access = None if hadoop is None or is_near(str(url)) else hadoop()
-    return open_store(str(url), dict(storage_options or {}), access)
+    path = path_of(url)
+    access = None if hadoop is None or is_near(path) else hadoop()
+    return open_store(path, storage_options, access)

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from alluvium.api.arguments import texts_of
 from alluvium.api.doors import ArrowWriting, format_named
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.plan.changes import Committed
@@ -72,12 +73,12 @@ def write(
         >>> alluvium.write(pa.table({"carrier": ["UA"], "month": [3]}), "/data/flights", mode="append")
     """
     save_mode = parse_mode(mode)
-    names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+    names = (partition_by,) if isinstance(partition_by, str) else texts_of(partition_by, "partition_by")
     if hasattr(data, "sparkSession"):
         frames = importlib.import_module("alluvium.api.calls")
         return cast(Committed, frames.write_frame(data, url, save_mode, format, names, retry, storage_options, options))
     door, rows = format_named(format).door, arrow_rows(data)
-    store = open_store(str(url), dict(storage_options or {}))
+    store = open_store(url, storage_options)
     return door.write(ArrowWriting(rows, data, store, save_mode, names, options, retry))
 
 

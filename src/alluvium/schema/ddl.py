@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
+from alluvium.errors import InvalidRequest, UnsupportedFeature, WrongType, suggest
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Decimal, Field, JsonValue, Map, Primitive, Struct
 
@@ -72,8 +72,10 @@ def parse_column_path(text: str) -> tuple[str, ...]:
     """The parts of a dotted name; a part with dots or backticks of its own stands in backticks.
 
     Raises:
-        InvalidRequest: `"invalid-column-name"`.
+        InvalidRequest: `"invalid-column-name"`; it is no text (`WrongType`).
     """
+    if not isinstance(text, str):
+        raise WrongType(f"the name of a column must be text, not {text!r:.80}", hint='"a.b" for a member')
     parts = re.findall(r"(?:`((?:[^`]|``)+)`|([^.`]+))(?:\.|$)", text)
     written = ".".join(f"`{quoted}`" if quoted else plain for quoted, plain in parts)
     if written != text or not parts:

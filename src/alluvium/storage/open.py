@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from obstore.exceptions import BaseError
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, WrongType
 from alluvium.storage.failures import ALLOW_UNSAFE_PUT
 from alluvium.storage.paths import Url, split_url
 from alluvium.storage.store import Store
@@ -38,6 +38,31 @@ _CANONICAL_SCHEMES = {"s3": "s3a", "gcs": "gs", "azure": "abfss"}
 _AZURE_HOST = ".dfs.core.windows.net"
 
 
+def access_of(storage_options: Mapping[str, str] | None) -> dict[str, str]:
+    """Credentials and settings as a caller gives them.
+
+    Raises:
+        WrongType: They map no names to values.
+    """
+    given = {} if storage_options is None else storage_options
+    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+        return dict(given)
+    # What it is may be a secret.
+    raise WrongType(f"storage_options must map names to values, not be of type {type(given).__name__}")
+
+
+def path_of(url: str | os.PathLike[str]) -> str:
+    """A table's place as a caller gives it.
+
+    Raises:
+        WrongType: It is neither text nor a path.
+    """
+    path = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
+    if isinstance(path, str):
+        return path
+    raise WrongType(f"a table's place must be text or a path, not {url!r:.80} of type {type(url).__name__}")
+
+
 def open_store(
     url: str | os.PathLike[str],
     storage_options: Mapping[str, str] | None = None,
@@ -56,8 +81,8 @@ def open_store(
     Raises:
         InvalidRequest: The URL or an option cannot be understood, or nobody knows the scheme (`"unknown-scheme"`).
     """
-    text = os.fspath(url)
-    options = dict(storage_options or {})
+    text = path_of(url)
+    options = access_of(storage_options)
     parts = split_url(text)
     _ensure_no_secret(parts)
     if parts.scheme in ("", "file"):

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from alluvium.api.as_delta.hooks import hook_sessions
 from alluvium.api.as_delta.settings import PACKAGES, without_jar
-from alluvium.api.delta.delta_errors import WrongType
+from alluvium.errors import WrongType
 
 
 def configure_spark_with_delta_pip(

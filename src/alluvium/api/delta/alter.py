@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import alluvium
+from alluvium.api.arguments import flag_of, property_texts, text_of, texts_of
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.options import parse_timestamp_ms, parse_version
 from alluvium.api.stores import storage_for
@@ -28,7 +29,7 @@ from alluvium.delta.upkeep.drop_feature import Rewrite, drop_feature
 from alluvium.delta.upkeep.restore import restore
 from alluvium.delta.upkeep.row_id_backfill import backfill_row_ids, needs_row_ids
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, WrongType
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.ddl import CHAR_VARCHAR, Declared, parse_column_path, parse_ddl_type
@@ -103,7 +104,7 @@ class Alteration:
         self, name: str, new_name: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Renames a column (dotted when nested) of a table with column mapping; `new_name` is its last part."""
-        path = parse_column_path(name)
+        path, new_name = parse_column_path(name), text_of(new_name, "new_name")
         return self.apply(lambda config: rename_column(config, path, new_name), dry_run, retry)
 
     def drop_columns(
@@ -146,6 +147,8 @@ class Alteration:
             retry: How often to try.
         """
         path, wanted, place = parse_column_path(name), _declared(type), parse_position(position)
+        comment = None if comment is None else text_of(comment, "comment")
+        nullable = None if nullable is None else flag_of(nullable, "nullable")
         data_type = wanted.type if wanted is not None else None
         said = wanted.metadata.get(CHAR_VARCHAR) if wanted is not None else None
         text_type = said if isinstance(said, str) else None
@@ -157,13 +160,14 @@ class Alteration:
         self, name: str, if_exists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Drops a CHECK constraint."""
+        name, if_exists = text_of(name, "name"), flag_of(if_exists, "if_exists")
         return self.apply(lambda config: evolve.drop_constraint(config, name, if_exists), dry_run, retry)
 
     def set_properties(
         self, properties: Mapping[str, str], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Sets table properties; unknown names under `delta.` are refused."""
-        texts = {name: str(v).lower() if isinstance(v, bool) else str(v) for name, v in properties.items()}
+        texts = property_texts(properties)
         if not dry_run and needs_row_ids(snapshot := self._open(), texts):
             # Checked first: nothing is to be committed for a change that is refused.
             evolve.set_properties(snapshot.config, texts)
@@ -174,6 +178,7 @@ class Alteration:
         self, *names: str, if_exists: bool = True, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Removes table properties."""
+        names, if_exists = texts_of(names, "names"), flag_of(if_exists, "if_exists")
         return self.apply(lambda config: evolve.unset_properties(config, names, if_exists), dry_run, retry)
 
     def cluster_by(self, *names: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> Committed | Preview:
@@ -202,6 +207,7 @@ class Alteration:
 
     def add_feature(self, name: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> Committed | Preview:
         """Supports a table feature, and those that it needs."""
+        name = text_of(name, "name")
         return self.apply(lambda config: evolve.add_feature(config, name), dry_run, retry)
 
     def drop_feature(
@@ -216,7 +222,7 @@ class Alteration:
 
         Its properties are set back. Older versions that cannot be read without it are hidden behind checkpoints.
         """
-        return drop_feature(self._open(), name, self._engine, dry_run, retry, rewrite, truncate)
+        return drop_feature(self._open(), text_of(name, "name"), self._engine, dry_run, retry, rewrite, truncate)
 
     def restore(
         self,
@@ -252,7 +258,7 @@ def new_columns(
     if isinstance(columns, Mapping):
         found = [_new_column(parse_column_path(name), data_type) for name, data_type in columns.items()]
     else:
-        found = [NewColumn((f.name,), f) for f in columns]
+        found = [NewColumn((f.name,), f) for f in _fields(columns)]
     place = parse_position(position)
     if place is None:
         return tuple(found)
@@ -266,6 +272,12 @@ def _new_column(path: tuple[str, ...], data_type: str | DataType) -> NewColumn:
     return NewColumn(path, Field(path[-1], declared.type, True, declared.metadata))
 
 
+def _fields(columns: Sequence[Field]) -> Sequence[Field]:
+    if isinstance(columns, (list, tuple)) and all(isinstance(f, Field) for f in columns):
+        return columns
+    raise WrongType(f"columns must map names to types, or be fields, not {columns!r:.80}", hint='{"n": "int"}')
+
+
 def _declared(data_type: str | DataType | None) -> Declared | None:
     if isinstance(data_type, str):
         return parse_ddl_type(data_type)
@@ -276,11 +288,11 @@ def parse_position(position: PositionLike) -> Position | None:
     """A place among columns out of what a caller says.
 
     Raises:
-        InvalidRequest: `"invalid-position"`.
+        InvalidRequest: `"invalid-position"`; it is of another type (`WrongType`).
     """
     if position is None:
         return None
-    words = position.strip().split(None, 1) if isinstance(position, str) else list(position)
+    words = position.strip().split(None, 1) if isinstance(position, str) else texts_of(position, "a place")
     if len(words) == 1 and words[0].casefold() == "first":
         return Position()
     if len(words) == 2 and words[0].casefold() == "after":

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import types as s
 
-from alluvium.api.delta.delta_errors import UnknownType, WrongType, WrongValue
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.api.delta.delta_errors import UnknownType, WrongValue
+from alluvium.errors import InvalidRequest, UnsupportedFeature, WrongType
 from alluvium.schema.ddl import CHAR_VARCHAR, parse_ddl_type
 from alluvium.schema.types import DataType, Field, JsonValue, Struct
 from alluvium.spark.naming.types import from_spark, has_length

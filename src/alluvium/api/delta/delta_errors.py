@@ -7,10 +7,6 @@ from pyspark.errors import AnalysisException, ParseException
 from alluvium.errors import InvalidRequest, NotFound
 
 
-class WrongType(InvalidRequest, TypeError):
-    """An argument of another type than the method takes; a TypeError, too, as in delta-spark."""
-
-
 class WrongValue(InvalidRequest, ValueError):
     """An argument that the method does not take; a ValueError, too, as in delta-spark."""
 

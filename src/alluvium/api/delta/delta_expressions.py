@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column
 
-from alluvium.api.delta.delta_errors import WrongType, WrongValue
+from alluvium.api.delta.delta_errors import WrongValue
+from alluvium.errors import WrongType
 
 
 def expression_argument(given: object, argument: str) -> Column | str:

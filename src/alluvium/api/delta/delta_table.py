@@ -14,7 +14,7 @@ from alluvium.api.delta import row_verbs
 from alluvium.api.delta.creation.request import Mode
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, ensure_table, named_access, path_access
 from alluvium.api.delta.delta_columns import DeltaColumnBuilder
-from alluvium.api.delta.delta_errors import WrongType, WrongValue, ensure_value, not_a_table
+from alluvium.api.delta.delta_errors import WrongValue, ensure_value, not_a_table
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
@@ -37,7 +37,7 @@ from alluvium.commands.rewrite import rewriter
 from alluvium.commands.update import UpdateRequest
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.symlink_manifest import ensure_mode, write_manifests
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, WrongType
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.types import show_not_null

@@ -13,7 +13,8 @@ from alluvium.api.delta.creation.create import create
 from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_columns import DeltaColumnBuilder, IdentityGenerator, fields_of
-from alluvium.api.delta.delta_errors import WrongType, WrongValue
+from alluvium.api.delta.delta_errors import WrongValue
+from alluvium.errors import WrongType
 from alluvium.schema.types import Field
 
 if TYPE_CHECKING:

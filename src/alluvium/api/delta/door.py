@@ -11,8 +11,8 @@ from typing import cast
 from alluvium.api.delta.snapshots import ensure_asks_of_delta, open_snapshot
 from alluvium.api.delta.table import Table
 from alluvium.api.doors import ArrowWriting, Asked
-from alluvium.api.explanation import Explanation, why_portable
 from alluvium.api.options import as_of
+from alluvium.api.views.explanation import Explanation, why_portable
 from alluvium.delta.terms.actions import total
 from alluvium.delta.view.answers import count_from_log
 from alluvium.delta.view.scan import select_files

@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 
 import alluvium
+from alluvium.api.arguments import flag_of, property_texts, texts_of
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.delta.upkeep.other_formats import other_source
-from alluvium.api.options import parse_timestamp_ms
+from alluvium.api.options import parse_timestamp_ms, parse_version
 from alluvium.api.stores import storage_for
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.log.segment import list_log
@@ -53,7 +54,7 @@ def check_table(url: str, storage_options: Mapping[str, str] | None = None) -> t
     store = storage_for(url, storage_options, None)
     findings = check_log(store)
     try:
-        snapshot = open_snapshot(store, open_elsewhere=lambda other: open_store(other, dict(storage_options or {})))
+        snapshot = open_snapshot(store, open_elsewhere=lambda other: open_store(other, storage_options))
         return (*findings, *check_snapshot(snapshot))
     except CorruptTable as error:
         return (*findings, Finding("error", "log", error.message, error.path))
@@ -80,7 +81,7 @@ def repair_table(
     store = storage_for(url, storage_options, None)
 
     def open_newest() -> Snapshot:
-        return open_snapshot(store, open_elsewhere=lambda other: open_store(other, dict(storage_options or {})))
+        return open_snapshot(store, open_elsewhere=lambda other: open_store(other, storage_options))
 
     request = RepairRequest(statistics=statistics, engine=f"Alluvium/{alluvium.__version__}")
     return repair(store, open_newest, request, dry_run)
@@ -177,7 +178,7 @@ def vacuum_table(
     snapshot = open_snapshot(storage_for(url, storage_options, None))
     retention_ms = None if retention_hours is None else in_ms(retention_hours)
     engine = f"Alluvium/{alluvium.__version__}"
-    named = tuple(open_snapshot(storage_for(clone, storage_options, None)) for clone in clones)
+    named = tuple(open_snapshot(storage_for(c, storage_options, None)) for c in texts_of(clones, "clones"))
     request = VacuumRequest(retention_ms, lite, checks=checks, engine=engine, clones=named)
     return vacuum(snapshot, request, dry_run, retry)
 
@@ -222,6 +223,7 @@ def clone_table(
         return storage_for(other, storage_options, None)
 
     at_ms = None if timestamp is None else parse_timestamp_ms(timestamp)
+    version = None if version is None else parse_version(version)
     source = open_snapshot(opened(url), version, at_ms, open_elsewhere=opened)
     store = opened(target)
     try:
@@ -231,7 +233,8 @@ def clone_table(
             raise
         existing = None
     name, engine = f"delta.`{source.store.uri('')}`", f"Alluvium/{alluvium.__version__}"
-    request = CloneRequest(name, shallow, replace, dict(properties or {}), engine)
+    asked = property_texts({} if properties is None else properties)
+    request = CloneRequest(name, flag_of(shallow, "shallow"), flag_of(replace, "replace"), asked, engine)
     return clone(source, store, existing, request, dry_run, retry)
 
 
@@ -269,7 +272,7 @@ def convert_table(
         return Committed.nothing(version)
     partitions = None if partition_schema is None else parse_fields(partition_schema)
     request = ConvertRequest(partitions, statistics, engine=f"Alluvium/{alluvium.__version__}")
-    source = other_source(store, "UTC", lambda other: open_store(other, dict(storage_options or {})), metadata)
+    source = other_source(store, "UTC", lambda other: open_store(other, storage_options), metadata)
     return convert(store, request, dry_run, retry, source)
 
 

@@ -6,18 +6,20 @@ import datetime as dt
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from types import ModuleType
 from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import pyarrow as pa
 
+from alluvium.api.arguments import texts_of
 from alluvium.api.delta.answers import Bounds, column_bounds, count_rows
 from alluvium.api.delta.told.metadata import AskedMetadata, asked_metadata
-from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
 from alluvium.api.lazy.rows import LazyRows
 from alluvium.api.options import parse_bound
-from alluvium.api.schema_view import Schema
+from alluvium.api.views.history import History
+from alluvium.api.views.schema import Schema
 from alluvium.codecs.variants.variant_text import show_variants
 from alluvium.delta.features.rows.row_tracking import asked_columns, with_metadata_columns
 from alluvium.delta.terms.spec import Protocol
@@ -241,8 +243,8 @@ class Table:
 
     def history(self, limit: int | None = None) -> History:
         """The commits up to this version, newest first, in the columns of `DESCRIBE HISTORY`."""
-        if limit is not None and limit < 0:
-            raise InvalidRequest(f"limit must not be negative: {limit}", code="invalid-limit")
+        if limit is not None and (not isinstance(limit, Integral) or limit < 0):
+            raise InvalidRequest(f"limit must be a whole number and not negative: {limit!r:.80}", code="invalid-limit")
         return History(read_history(self._snapshot, limit))
 
     def changes(
@@ -374,7 +376,7 @@ class Table:
         if isinstance(columns, str):
             raise InvalidRequest("columns must be a list of names", code="invalid-columns", hint=f"[{columns!r}]")
         expanded: list[str] = []
-        for name in columns:
+        for name in texts_of(columns, "columns"):
             expanded.extend(all_names if name == "*" else [name])
         return expanded
 

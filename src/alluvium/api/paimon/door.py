@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import pyarrow.compute as pc
 
 from alluvium.api.doors import ArrowWriting, Asked
-from alluvium.api.explanation import Explanation, why_portable
 from alluvium.api.options import as_of
 from alluvium.api.paimon.paimon_pins import open_pinned, paimon_pins
 from alluvium.api.paimon.paimon_view import PaimonView, open_paimon
+from alluvium.api.views.explanation import Explanation, why_portable
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon.log.schema_log import MAIN_BRANCH

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
 from alluvium.api.lazy.rows import LazyRows
 from alluvium.api.paimon.metadata import AskedSchema, asked_schema
 from alluvium.api.paimon.paimon_range import named_range
-from alluvium.api.schema_view import Schema
+from alluvium.api.views.history import History
+from alluvium.api.views.schema import Schema
 from alluvium.codecs.variants.variant_text import show_variants
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate

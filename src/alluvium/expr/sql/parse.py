@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Collection
 from typing import Protocol, cast
 
+from alluvium.errors import WrongType
 from alluvium.expr.tree import Expression
 from alluvium.schema.types import DataType, Struct
 
@@ -43,8 +44,10 @@ def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC", rows: Col
 
     Raises:
         InvalidRequest: `"invalid-predicate"`: not SQL, not boolean, types that do not match, or a subquery,
-            aggregate or window; `"unknown-column"`.
+            aggregate or window; `"unknown-column"`; it is no text (`WrongType`).
     """
+    if not isinstance(text, str):
+        raise WrongType(f"a condition must be SQL text, not {text!r:.80} of type {type(text).__name__}")
     return _reader().parse_predicate(text, schema, time_zone, rows)
 
 

@@ -9,7 +9,7 @@ import pytest
 from delta_values import make_config
 
 from alluvium.api.delta.alter import new_columns
-from alluvium.api.schema_view import Schema
+from alluvium.api.views.schema import Schema
 from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter
 from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.description.evolve import add_feature

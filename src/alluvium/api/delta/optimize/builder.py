@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import TableAccess
-from alluvium.api.delta.delta_errors import WrongType
 from alluvium.api.delta.optimize.frame import optimized_frame
 from alluvium.api.delta.optimize.settings import cube_sizes, file_sizes, wants_statistics
 from alluvium.commands.optimize.optimize import OptimizeRequest, optimize_table
+from alluvium.errors import WrongType
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.ddl import parse_column_path

@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from os import PathLike, fspath
+from os import PathLike
 
 import pyarrow as pa
 
 import alluvium
+from alluvium.api.arguments import text_of
 from alluvium.api.delta.alter import Alteration
 from alluvium.api.delta.maintenance import clone_table, convert_table, generate_manifests, vacuum_table
 from alluvium.api.delta.portable.arguments import text_argument, values_argument
@@ -23,7 +24,7 @@ from alluvium.api.delta.portable.writer import own_version
 from alluvium.api.delta.snapshots import has_delta_table, open_snapshot
 from alluvium.api.delta.table import Table
 from alluvium.api.delta.told.detail import DETAIL, detail_row
-from alluvium.api.history_view import History
+from alluvium.api.views.history import History
 from alluvium.commands.rows_here.optimize import OptimizeAsked
 from alluvium.commands.rows_here.verbs import Asked, delete_here, update_here
 from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
@@ -35,7 +36,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.arrow import schema_to_arrow
-from alluvium.storage.open import open_store
+from alluvium.storage.open import access_of, open_store, path_of
 
 #: How the table is called in expressions where nobody gave it a name.
 _TABLE = "__alluvium_table"
@@ -70,18 +71,18 @@ class PortableDeltaTable(DescriptionVerbs, SparkVerbs):
         Raises:
             NotFound: There is no Delta table (`"not-a-table"`).
         """
-        table = cls(fspath(path), dict(storage_options or {}))
+        table = cls(path_of(path), access_of(storage_options))
         table._snapshot()
         return table
 
     @classmethod
     def isDeltaTable(cls, identifier: str | PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
         """Whether there is a Delta table at a path."""
-        return has_delta_table(open_store(fspath(identifier), dict(storage_options or {})))
+        return has_delta_table(open_store(identifier, storage_options))
 
     def alias(self, aliasName: str) -> PortableDeltaTable:
         """The same table under a name for expressions."""
-        return replace(self, name=aliasName)
+        return replace(self, name=text_of(aliasName, "aliasName"))
 
     # -- rows ---------------------------------------------------------------------------------------------------------
 
@@ -238,8 +239,9 @@ class PortableDeltaTable(DescriptionVerbs, SparkVerbs):
             InvalidRequest: Files or folders do not fit; nothing is written.
             UnsupportedFeature: The files have a type that no table has.
         """
-        named = _NAMED_FORMAT.fullmatch(fspath(identifier))
-        path = fspath(identifier) if named is None else named[1].replace("``", "`")
+        path = path_of(identifier)
+        named = _NAMED_FORMAT.fullmatch(path)
+        path = path if named is None else named[1].replace("``", "`")
         done = convert_table(path, partitionSchema, storage_options, dry_run, statistics, retry)
         return done if isinstance(done, Preview) else cls.forPath(path, storage_options)
 
@@ -321,7 +323,7 @@ class PortableDeltaTable(DescriptionVerbs, SparkVerbs):
 
     def generate(self, mode: str) -> int:
         """Writes files by which engines read that know nothing of the log; the version that they list."""
-        ensure_mode(mode)
+        ensure_mode(text_of(mode, "mode"))
         return generate_manifests(self.path, self.storage_options)
 
     def optimize(self) -> OptimizeBuilder:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from alluvium.api.arguments import property_texts, text_of, texts_of
 from alluvium.api.delta.alter import Alteration, PositionLike
 from alluvium.commands.rows_here.constraint import add_constraint_here
 from alluvium.delta.terms.mapping import MODE
@@ -89,6 +90,7 @@ class DescriptionVerbs:
             UnsupportedFeature: Only Spark evaluates it (`needs-spark`).
             CommitConflict: Another writer changed the table meanwhile.
         """
+        name, expr = text_of(name, "name"), text_of(expr, "expr")
         return add_constraint_here(self._snapshot(), name, expr, self._engine(), dry_run, retry)
 
     def dropConstraint(
@@ -101,7 +103,7 @@ class DescriptionVerbs:
         self: _Table, properties: Mapping[str, str], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Sets table properties, and upgrades the protocol as far as they need."""
-        said = {name.casefold(): str(value).strip().casefold() for name, value in properties.items()}
+        said = {name.casefold(): value.strip().casefold() for name, value in property_texts(properties).items()}
         if said == {MODE.casefold(): "none"}:
             _ensure_unmapped(self._snapshot(), "setProperties")
         return self.alter().set_properties(properties, dry_run, retry)
@@ -110,7 +112,7 @@ class DescriptionVerbs:
         self: _Table, *names: str, ifExists: bool = True, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Removes table properties."""
-        if [name.casefold() for name in names] == [MODE.casefold()]:
+        if [name.casefold() for name in texts_of(names, "names")] == [MODE.casefold()]:
             _ensure_unmapped(self._snapshot(), "unsetProperties")
         return self.alter().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from alluvium.api.arguments import text_of
 from alluvium.delta.terms.spec import Metadata
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.tables import METADATA_TABLES
@@ -28,7 +29,7 @@ class AskedMetadata(Metadata, frozen=True, kw_only=True, dict=True, gc=True, eq=
         Raises:
             InvalidRequest: There is no such table (`unknown-metadata-table`).
         """
-        if name not in METADATA_TABLES:
+        if text_of(name, "name") not in METADATA_TABLES:
             raise InvalidRequest(
                 f"there is no table {name!r} about a table",
                 code="unknown-metadata-table",

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, path_access
 from alluvium.api.delta.delta_columns import fields_of
-from alluvium.api.delta.delta_errors import UnknownType, WrongType
+from alluvium.api.delta.delta_errors import UnknownType
 from alluvium.api.delta.frames.session_options import default_properties
 from alluvium.api.delta.upkeep.other_formats import other_source
 from alluvium.api.doors import PAIMON
@@ -22,7 +22,7 @@ from alluvium.delta.upkeep.convert.found import found_table
 from alluvium.delta.upkeep.convert.iceberg import NAME as ICEBERG
 from alluvium.delta.upkeep.convert.iceberg import split_metadata
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, WrongType
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.scan import ScanPlan

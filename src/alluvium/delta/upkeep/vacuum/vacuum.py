@@ -45,7 +45,7 @@ from alluvium.delta.upkeep.vacuum.past import (
 from alluvium.delta.upkeep.vacuum.versions import needs_any, read_file_history, versions_where
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import publish
-from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, NotFound
+from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, NotFound, WrongType
 from alluvium.plan.changes import Operation, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue
@@ -227,10 +227,10 @@ def in_ms(hours: float) -> int:
     """Hours in milliseconds; what is below nothing stays below it.
 
     Raises:
-        InvalidRequest: It is no number (`wrong-type`).
+        WrongType: It is no number.
     """
-    if math.isnan(hours):
-        raise InvalidRequest("a retention of so many hours is none: nan", code="wrong-type", hint="168 is a week")
+    if not isinstance(hours, (int, float)) or math.isnan(hours):
+        raise WrongType(f"a retention of so many hours is none: {hours!r:.80}", hint="168 is a week")
     return math.floor(max(min(hours * HOUR_MS, _LONGEST_MS), -_LONGEST_MS))
 
 
