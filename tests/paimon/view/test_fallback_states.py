@@ -87,11 +87,11 @@ def test_neither_follows_a_point_in_the_others_options(
         # At the time of the snapshot that was asked for, or at the very time.
         (At(snapshot_id=2), 2), (At(snapshot_id=3), 3), (At(timestamp_ms=at(26)), 3), (At(timestamp_ms=at(45)), 4),
         (At(timestamp_ms=at(20)), 2), (At(timestamp_ms=at(19)), 1),
-        # Before the first: the first one all the same.
-        (At(snapshot_id=1), 1), (At(timestamp_ms=at(12)), 1),
+        # Before the first: the first one all the same, but rows of after a time that was asked for are none of it.
+        (At(snapshot_id=1), 1), (At(timestamp_ms=at(12)), None),
     ],
 )  # fmt: skip
-def test_the_state_of_the_branch(url: str, point: At, version: int) -> None:
+def test_the_state_of_the_branch(url: str, point: At, version: int | None) -> None:
     """Java, `FallbackReadFileStoreTable.rewriteFallbackOptions`: ids of its snapshots are others than the table's."""
     snapshot = state(url, point)
     other = fallback_state(snapshot)
@@ -120,6 +120,16 @@ def test_a_branch_without_a_snapshot_gives_nothing(tmp_path: Path, asked: dict[s
     paimon.create_branch("b")
     assert alluvium.open(url, options=BRANCH).to_arrow()["id"].to_pylist() == [1, 2]
     assert alluvium.open(url, options={**BRANCH, **asked}).to_arrow()["id"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("asked", [{"scan.tag-name": "g"}, {"scan.version": "g"}])
+def test_a_tag_is_of_the_tables_own_snapshots(url: str, asked: dict[str, str]) -> None:
+    """Java 1.4 shows nothing of the branch beside one, whichever tags the branch has itself; by the id it does."""
+    PaimonTable.forPath(url).create_tag("g", 3)
+    PaimonTable.forPath(url, branch="b").create_tag("g", 2)
+    assert alluvium.open(url, options={**BRANCH, **asked}).to_arrow()["p"].unique().to_pylist() == ["x"]
+    by_id = alluvium.open(url, options={**BRANCH, "scan.snapshot-id": "3"}).to_arrow()["p"]
+    assert sorted(by_id.unique().to_pylist()) == ["x", "y", "z"]
 
 
 def test_what_the_branch_had_and_has_no_more(url: str) -> None:

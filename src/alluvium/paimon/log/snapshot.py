@@ -160,7 +160,7 @@ def load_snapshot(
         if schema_id is not None and schema_id != schema.id:
             schema = latest if schema_id == latest.id else load_schema(store, schema_id, branch)
         # A tag outlives its snapshot, so it is what names the state.
-        tag = point.tag or (point.version if point.version and not point.version.isdecimal() else None)
+        tag = point.tag_name
         named = {**asked, "scan.tag-name": tag} if tag else asked
         options = latest.options
         if schema is not latest:

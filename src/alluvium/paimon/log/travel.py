@@ -40,6 +40,11 @@ class At:
     def is_latest(self) -> bool:
         return self == At()
 
+    @property
+    def tag_name(self) -> str | None:
+        """The tag that names the point, by either word."""
+        return self.tag or (self.version if self.version and not self.version.isdecimal() else None)
+
 
 #: The options that name a point, and whether they hold numbers.
 _OPTIONS = {

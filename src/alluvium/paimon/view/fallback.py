@@ -88,6 +88,9 @@ def _load_state(snapshot: Snapshot, branch: str, options: Mapping[str, str]) -> 
         return load_snapshot(snapshot.store, None, *rest)
     if snapshot.at.is_latest or snapshot.document is None:
         return load_snapshot(snapshot.store, At(), *rest)
+    if snapshot.at.tag_name is not None:
+        # A tag is of the table's own snapshots: Java shows no partition of the branch beside it.
+        return load_snapshot(snapshot.store, At(), *rest).state(0)
     time_ms = snapshot.at.timestamp_ms
     at = At(timestamp_ms=snapshot.document.time_millis if time_ms is None else time_ms)
     try:
@@ -100,11 +103,13 @@ def _load_state(snapshot: Snapshot, branch: str, options: Mapping[str, str]) -> 
             # There was never a snapshot to be read: the branch gives nothing, then as now.
             return newest
         try:
-            # Specification, `FallbackReadFileStoreTable.rewriteFallbackOptions`: the first one, where there is none.
-            return load_snapshot(snapshot.store, At(snapshot_id=1), *rest)
+            first = load_snapshot(snapshot.store, At(snapshot_id=1), *rest)
         except NotFound:
             # It has expired, or never was, since the branch began with a tag.
             raise error from None
+        # Specification, `FallbackReadFileStoreTable.rewriteFallbackOptions`: beside an id the first one, where there is
+        # none. Rows of after the very time that was asked for are none of it; Java refuses such.
+        return first if time_ms is None else first.state(0)
 
 
 def _partition_rows(entries: pa.Table) -> pa.DictionaryArray:
