@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import pyarrow as pa
 from fuzz_paimon import PaimonFuzzTable, append_table, dynamic_table, keyed_table
-from fuzz_targets_files import orc_file
+from fuzz_targets_files import orc_file, parquet
 from pyroaring import BitMap64
 
 import alluvium
@@ -163,16 +163,21 @@ def _manifests() -> Made:
                 code = error.code
         return code
 
-    return [*seeds, many, _as_orc(seeds[0]), _as_orc(many)], act
+    return [
+        *seeds,
+        many,
+        *(_in_columns(one, make) for one in (seeds[0], many) for make in (orc_file, parquet)),
+    ], act
 
 
-def _as_orc(manifest: bytes) -> bytes:
+def _in_columns(manifest: bytes, make: Callable[[pa.Table], bytes]) -> bytes:
+    """The same records in a file of columns."""
     _, records = read_avro(manifest, "m")
     rows = pa.Table.from_pylist(records)
     kinds = {f.name: f.type for f in rows.schema}
     kept = ("_FILE_NAME", "_ROW_COUNT", "_LEVEL")
     kinds["_FILE"] = pa.struct([f for f in kinds["_FILE"] if f.name in kept])
-    return orc_file(pa.Table.from_pylist(records, schema=pa.schema(kinds)))
+    return make(pa.Table.from_pylist(records, schema=pa.schema(kinds)))
 
 
 def _planned() -> Made:

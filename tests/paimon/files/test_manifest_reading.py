@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
@@ -54,13 +56,17 @@ def as_later(data: bytes) -> bytes:
     return format_avro(schema, [{**one, "_LATER": n} for n, one in enumerate(records)])
 
 
-def as_orc(data: bytes) -> bytes:
+def as_orc(data: bytes, write: Callable[..., None] = orc.write_table) -> bytes:
     _, records = read_avro(data, "m")
     kept = [{"_VERSION": one["_VERSION"], "_KIND": one["_KIND"], "_PARTITION": one["_PARTITION"], "_BUCKET": one["_BUCKET"],
              "_FILE": {"_FILE_NAME": one["_FILE"]["_FILE_NAME"], "_ROW_COUNT": one["_FILE"]["_ROW_COUNT"]}} for one in records]  # fmt: skip
     sink = pa.BufferOutputStream()
-    orc.write_table(pa.Table.from_pylist(kept), sink)
+    write(pa.Table.from_pylist(kept), sink)
     return bytes(sink.getvalue().to_pybytes())
+
+
+def as_parquet(data: bytes) -> bytes:
+    return as_orc(data, pq.write_table)
 
 
 @pytest.fixture
@@ -79,13 +85,13 @@ def put_list(store: MemoryStore, name: str, manifests: list[str]) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_together_as_one_by_one(store: MemoryStore, seed: int) -> None:
-    """Of one schema, of two, in ORC among them; large ones and small ones."""
+    """Of one schema, of two, in ORC and Parquet among them; large ones and small ones."""
     lot, names = random.Random(seed), []
     for number in range(30):
         count = lot.choice([1, 1, 1, 2, 3, 40])
         data = manifest([entry(f"f{number}-{n}", row_count=n) for n in range(count)], lot.choice(["null", "zstandard"]))
-        form = lot.choice(["ours", "ours", "ours", "later", "orc"] if seed else ["ours"])
-        store.put(f"manifest/m{number}", {"later": as_later, "orc": as_orc}.get(form, bytes)(data))
+        form = lot.choice([bytes, bytes, bytes, as_later, as_orc, as_parquet] if seed else [bytes])
+        store.put(f"manifest/m{number}", form(data))
         names.append(f"m{number}")
     wanted = pa.concat_tables([read_manifest(store, name) for name in names])
     files = load_manifests(store, names)
@@ -147,7 +153,7 @@ def test_what_is_no_manifest(store: MemoryStore, kind: str) -> None:
             read(store, "none")
         assert (missing.value.code, missing.value.path) == ("missing-manifest", "manifest/none")
         assert "expired" in (missing.value.hint or "")
-        for data in (b"", b"PAR1" * 9, b"Ob", b"OR", b"ORC", b"Obj\x01", b"Obj\x01" * 9):
+        for data in (b"", b"PAR1", b"PAR1" * 9, b"Ob", b"OR", b"ORC", b"Obj\x01", b"Obj\x01" * 9):
             store.put("manifest/broken", data)
             with pytest.raises(CorruptTable) as broken:
                 read(store, "broken")
@@ -186,8 +192,9 @@ def test_records_of_another_version(store: MemoryStore, kind: str, version: int,
         assert f"version {other}: {version} is known" in caught.value.message
 
 
-def test_manifests_in_orc_say_less(store: MemoryStore) -> None:
-    store.put("manifest/o", as_orc(manifest([entry("a", row_count=7, bucket=3), entry("b", kind=1)])))
+@pytest.mark.parametrize("form", [as_orc, as_parquet])
+def test_manifests_in_columns_say_less(store: MemoryStore, form: Callable[[bytes], bytes]) -> None:
+    store.put("manifest/o", form(manifest([entry("a", row_count=7, bucket=3), entry("b", kind=1)])))
     found = read_manifest(store, "o")
     assert (found["file_name"].to_pylist(), found["kind"].to_pylist()) == (["a", "b"], [0, 1])
     assert (found["row_count"].to_pylist(), found["bucket"].to_pylist()) == ([7, 2], [3, 0])

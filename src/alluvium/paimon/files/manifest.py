@@ -1,7 +1,7 @@
 """Manifest lists, manifests and index manifests to Arrow; the live files of a snapshot.
 
-Specification: `org.apache.paimon.manifest`. Three containers occur: Avro, Avro of Paimon 1.0 and before (every record
-in a union with null), and ORC; the first bytes of a file say which, never an option of the table.
+Specification: `org.apache.paimon.manifest`. Four containers occur: Avro, Avro of Paimon 1.0 and before (every record
+in a union with null), ORC and Parquet; the first bytes of a file say which, never an option of the table.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyarrow import orc
 
 from alluvium.codecs.avro.avro_columns import Unreadable, read_columns, typed_columns
 from alluvium.codecs.avro.avro_container import MAGIC, parse_schema, read_avro, read_blocks
 from alluvium.codecs.footers.orc_footer import read_sound_tail
 from alluvium.codecs.footers.orc_stripe import StripeGuard
+from alluvium.codecs.footers.parquet_footer import ensure_members
 from alluvium.errors import DECODE_ERRORS, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.paimon.files.recent_lists import recall, remember
 from alluvium.paimon.files.unknown_fields import ensure_members_known, other_paths, others_type, pack
@@ -37,7 +39,6 @@ from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
 
-_ORC_MAGIC = b"ORC"
 #: The columns of `unknown_fields`.
 _OTHERS = ("others", "others_type")
 #: Blocks that are worth decoding together: about as many records are read for the price of one.
@@ -317,8 +318,9 @@ def _parsed(
 def _unchecked(
     data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int
 ) -> pa.Table:
-    if data[:3] == _ORC_MAGIC:
-        return _from_orc(data, place, schema, path_of, version)
+    for form, (magic, read) in _COLUMNAR.items():
+        if data.startswith(magic):
+            return _from_columns(form, read, data, place, schema, path_of, version)
     if data[:4] == MAGIC:
         own, records = read_avro(data, place)
         (versions,) = _columns(records, [_VERSION_PATH])
@@ -331,7 +333,7 @@ def _unchecked(
                 _ensure_members_known(own, known, path_of, place)
                 kind = others_type(own, paths)
         return _with_others(_typed(_columns(records, paths), known, place), schema, records, kind, place)
-    raise CorruptTable("it is neither an Avro nor an ORC file", code="damaged-manifest", path=place)
+    raise CorruptTable("it is no Avro, ORC or Parquet file", code="damaged-manifest", path=place)
 
 
 def _ensure_version(versions: pa.Array | None, version: int, place: str) -> None:
@@ -383,34 +385,61 @@ def _array(values: list[object], kind: pa.DataType, place: str) -> pa.Array:
         raise CorruptTable(f"its records are malformed: {error}", code="damaged-manifest", path=place) from None
 
 
-def _from_orc(
-    data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int
+def _read_orc(source: pa.BufferReader) -> pa.Table:
+    StripeGuard(source, read_sound_tail(source)).ensure_all_sound()
+    return orc.ORCFile(source).read()
+
+
+def _read_parquet(source: pa.BufferReader) -> pa.Table:
+    file = pq.ParquetFile(source)
+    ensure_members(file.schema_arrow)
+    count = sum(file.metadata.row_group(number).num_rows for number in range(file.num_row_groups))
+    if count > source.size():
+        # Each names a file or a manifest; Arrow takes memory for as many as it is told of.
+        raise ValueError(f"{count} records do not go into {source.size()} bytes")
+    # Of no columns Arrow reads as many rows as it is told of.
+    return file.read(use_threads=False) if file.schema_arrow.names else pa.table({})
+
+
+#: How files in columns begin, and how they are read.
+_COLUMNAR: Mapping[str, tuple[bytes, Callable[[pa.BufferReader], pa.Table]]] = {
+    "ORC": (b"ORC", _read_orc),
+    "Parquet": (b"PAR1", _read_parquet),
+}
+
+
+def _from_columns(
+    form: str,
+    read: Callable[[pa.BufferReader], pa.Table],
+    data: bytes,
+    place: str,
+    schema: pa.Schema,
+    path_of: Callable[[str], tuple[str, ...]],
+    version: int,
 ) -> pa.Table:
     try:
-        source = pa.BufferReader(data)
-        StripeGuard(source, read_sound_tail(source)).ensure_all_sound()
-        table = orc.ORCFile(source).read()
+        table = read(pa.BufferReader(data))
         _ensure_version(_member(table, _VERSION_PATH, pa.int64()), version, place)
         known = pa.schema([f for f in schema if f.name not in _OTHERS])
         found = pa.Table.from_arrays([_member(table, path_of(f.name), f.type) for f in known], schema=known)
         # Names that are no text.
         found.validate(full=True)
         if len(known) < len(schema):
-            _ensure_known(table.schema, [path_of(f.name) for f in known], place)
+            _ensure_known(form, table.schema, [path_of(f.name) for f in known], place)
             fields = {"fields": [_as_avro(f) for f in table.schema]}
             _ensure_members_known(fields, known, path_of, place)
         return _with_others(found, schema, [], None, place)
     # That names stand twice, is one more kind of ValueError.
     except (pa.ArrowException, OSError, ValueError, CorruptTable, *DECODE_ERRORS) as error:
-        raise CorruptTable(f"the ORC file cannot be read: {error}", code="damaged-manifest", path=place) from None
+        raise CorruptTable(f"the {form} file cannot be read: {error}", code="damaged-manifest", path=place) from None
 
 
-def _ensure_known(found: pa.Schema, known: Sequence[tuple[str, ...]], place: str) -> None:
-    """Of ORC manifests only what has columns here can be written anew."""
+def _ensure_known(form: str, found: pa.Schema, known: Sequence[tuple[str, ...]], place: str) -> None:
+    """Of manifests in columns only what has columns here can be written anew."""
     others = other_paths({"fields": [_as_avro(f) for f in found]}, known)
     if others:
         raise UnsupportedFeature(
-            "a manifest in ORC has fields that are not known here, so it cannot be written anew",
+            f"a manifest in {form} has fields that are not known here, so it cannot be written anew",
             code="unknown-manifest-field",
             path=place,
             features=tuple(".".join(path) for path in others),
