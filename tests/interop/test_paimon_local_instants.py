@@ -129,3 +129,30 @@ def test_what_we_write_java_reads_in_every_zone(
     java(tmp_path, NEW_YORK, url, {"write": {"rows": [texts(row) for row in later]}}, {"compact": {}})
     set_zone(NEW_YORK)
     assert ordered(alluvium.read(spark, url).toArrow()) == [*ROWS, *later]
+
+
+#: Times without a zone on both sides of both midnights, UTC's and the zone's own.
+AROUND_1970 = [
+    (dt.datetime(1970, 1, 1) + dt.timedelta(minutes=90 * n, milliseconds=ms))
+    for n in range(-10, 10)
+    for ms in (0, 1, 500)
+]
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", NEW_YORK, "Europe/London"])
+def test_times_around_1970(tmp_path: Path, zone: str) -> None:
+    """Arrow takes a second off where the clock of the zone is before 1970, Java where UTC's is."""
+    url, out = str(tmp_path / "t"), str(tmp_path / "read.parquet")
+    fields = [{"name": "k", "type": "INT"}, {"name": "t", "type": "TIMESTAMP(3)"}]
+    rows = [{"k": k, "t": time.isoformat(timespec="milliseconds")} for k, time in enumerate(AROUND_1970)]
+    java(tmp_path, zone, url, {"create": {"fields": fields, "options": {"file.format": "orc"}}}, {"write": {"rows": rows}},
+         {"read": {"out": out}})  # fmt: skip
+    found = [row["t"] for row in ordered(alluvium.open(url).to_arrow())]
+    assert found == [row["t"] for row in ordered(pq.read_table(out))] == AROUND_1970
+
+
+def test_instants_after_2037(tmp_path: Path) -> None:
+    """In summer, which Arrow does not know of."""
+    moments = [dt.datetime(year, month, 1, tzinfo=dt.timezone.utc) for year in (2030, 2040, 2200) for month in (1, 7)]
+    url = written(tmp_path, "t", NEW_YORK, [made(k, moment) for k, moment in enumerate(moments)], "n")
+    assert [row["z"] for row in ordered(alluvium.open(url).to_arrow())] == moments

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from alluvium.codecs.columns import scalar_of
 from alluvium.errors import InvalidRequest
+from alluvium.expr.late_times import with_late_times
 from alluvium.expr.literals import UTC, NotUnderstood, cast_value
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
@@ -76,7 +77,7 @@ def local_time(datum: Datum, zone: dt.tzinfo) -> Datum:
         return by_value(datum, lambda v: cast_value(v, t.TIMESTAMP, t.TIMESTAMP_NTZ, zone), t.TIMESTAMP_NTZ)
     if name == "UTC":
         return pc.cast(datum, pa.timestamp("us"))
-    return pc.local_timestamp(pc.cast(datum, pa.timestamp("us", tz=name)))
+    return _late(datum, pc.local_timestamp(pc.cast(datum, pa.timestamp("us", tz=name))), zone, is_local=False)
 
 
 def instant(datum: Datum, zone: dt.tzinfo) -> Datum:
@@ -84,8 +85,14 @@ def instant(datum: Datum, zone: dt.tzinfo) -> Datum:
     name = zone_name(zone)
     native = None if name is None else _native_instant(datum, name)
     if native is not None:
-        return native
+        return _late(datum, native, zone, is_local=True)
     return by_value(datum, lambda v: cast_value(v, t.TIMESTAMP_NTZ, t.TIMESTAMP, zone), t.TIMESTAMP)
+
+
+def _late(datum: Datum, found: Datum, zone: dt.tzinfo, is_local: bool) -> Datum:
+    if isinstance(datum, pa.Scalar):
+        return with_late_times(pa.array([datum], datum.type), pa.array([found], found.type), zone, is_local)[0]
+    return with_late_times(datum, found, zone, is_local)
 
 
 def _native_instant(datum: Datum, name: str) -> Datum | None:

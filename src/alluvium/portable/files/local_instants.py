@@ -65,7 +65,7 @@ class KnownInstants:
 
         @cache
         def chosen(name: str) -> dt.tzinfo:
-            zone = _parsed(name)
+            zone = parsed_zone(name)
             for one in (zone, _UTC) if len(stored) else (zone,):
                 if one is not None and _agrees(one, stored, distances):
                     return one
@@ -77,7 +77,8 @@ class KnownInstants:
         return tuple(chosen(self.time_zone if name is None else name) for name in clock.zones)
 
 
-def _parsed(name: str) -> dt.tzinfo | None:
+def parsed_zone(name: str) -> dt.tzinfo | None:
+    """A zone as Java calls it; None: nobody knows it."""
     try:
         return parse_zone(name)
     except InvalidRequest:
@@ -85,7 +86,7 @@ def _parsed(name: str) -> dt.tzinfo | None:
 
 
 def _agrees(zone: dt.tzinfo, stored: pa.Array, distances: npt.NDArray[np.int64]) -> bool:
-    return bool((np.abs(_offsets_us(stored, zone) - distances) < _SECOND_US).all())
+    return bool((np.abs(offsets_us(stored, zone) - distances) < _SECOND_US).all())
 
 
 def _only_distance(stored: pa.Array, distances: npt.NDArray[np.int64]) -> dt.timezone | None:
@@ -116,12 +117,12 @@ def shown_as_utc(values: pa.Array, zone: dt.tzinfo) -> pa.Array:
     if values.type.tz is None or zone is _UTC or not len(values):
         return values
     coarse = pc.floor_temporal(values, unit="microsecond").cast(pa.timestamp("us", "UTC"))
-    offsets = pa.array(_offsets_us(coarse, zone), pa.int64())
+    offsets = pa.array(offsets_us(coarse, zone), pa.int64())
     per_us = 1000 if values.type.unit == "ns" else 1
     return pc.add(values.cast(pa.int64()), pc.multiply(offsets, per_us)).cast(values.type)
 
 
-def _offsets_us(instants: pa.Array, zone: dt.tzinfo) -> npt.NDArray[np.int64]:
+def offsets_us(instants: pa.Array, zone: dt.tzinfo) -> npt.NDArray[np.int64]:
     """How far a zone's clock is ahead of UTC's, as Java's `TimeZone` has it; of null anything."""
     if isinstance(zone, dt.timezone):
         return np.full(len(instants), _micros(zone.utcoffset(None)), np.int64)

@@ -17,7 +17,8 @@ from alluvium.codecs.footers.orc_tail import OrcTail
 from alluvium.codecs.footers.orc_writer_clock import read_writer_clock
 from alluvium.errors import UnsupportedFeature
 from alluvium.portable.files.file_names import damaged, ensure_told_apart, look_at_names, own_names
-from alluvium.portable.files.local_instants import KnownInstants, holds_instants, shown_as_utc
+from alluvium.portable.files.java_seconds import holds_times, with_javas_seconds
+from alluvium.portable.files.local_instants import KnownInstants, holds_instants, parsed_zone, shown_as_utc
 from alluvium.portable.files.nested import with_members
 
 T = TypeVar("T")
@@ -82,11 +83,15 @@ class OrcFile:
         chars = char_columns(self.tail, self.path) if has_texts else {}
         instants = [name for name in own if holds_instants(schema.field(schema.get_field_index(name)).type)]
         zones = self._zones(instants)
+        times = [name for name in own if holds_times(schema.field(schema.get_field_index(name)).type)]
+        is_of_java = self.reader.writer == _JAVA
         for stripe in range(self.reader.nstripes):
             rows = self._stripe(stripe, asked)
             try:
                 for name in instants if zones else ():
                     rows = _with_column(rows, name, shown_as_utc, zones[stripe])
+                for name in times if is_of_java else ():
+                    rows = _with_column(rows, name, with_javas_seconds, lambda at=stripe: self._zone(at))
                 for name in chars.keys() & set(own):
                     rows = _with_column(rows, name, _unpadded, chars[name])
             except pa.ArrowException as error:
@@ -103,6 +108,20 @@ class OrcFile:
         if self.instants is None or not columns or self.reader.writer != _JAVA:
             return ()
         return self.instants.zones(read_writer_clock(self.source, self.tail, self.path), columns, self.path)
+
+    def _zone(self, stripe: int) -> dt.tzinfo:
+        """Of whoever wrote a stripe; UTC, where it does not say, as Arrow has it."""
+        name = read_writer_clock(self.source, self.tail, self.path).zones[stripe]
+        found = dt.timezone.utc if name is None else parsed_zone(name)
+        if found is None:
+            raise UnsupportedFeature(
+                f"times of the file go by the clock of a zone {name!r} that is not known",
+                code="unknown-writer-zone",
+                path=self.path,
+                features=("timestamp",),
+                hint="read with Spark",
+            )
+        return found
 
     def _stripe(self, number: int, own: list[str] | None) -> pa.RecordBatch:
         self.guard.ensure_sound(number, own)

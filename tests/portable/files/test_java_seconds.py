@@ -1,0 +1,92 @@
+"""Times around 1970 in ORC files of a Java in another zone: those that it was given, and that it reads itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+import zoneinfo
+
+import pyarrow as pa
+import pytest
+from orc_of_java import java_file
+
+from alluvium.portable.files.java_seconds import holds_times, with_javas_seconds
+from alluvium.portable.files.orc_file import open_orc
+
+EPOCH = dt.datetime(1970, 1, 1)
+ZONES = ["Asia/Kolkata", "America/New_York", "Europe/Berlin", "Europe/London", "Pacific/Kiritimati", "UTC"]
+SECOND, MILLISECOND, NOTHING = dt.timedelta(seconds=1), dt.timedelta(milliseconds=1), dt.timedelta(0)
+FRACTIONS = [dt.timedelta(microseconds=us) for us in (0, 999, 1_000, 500_000, 999_999)]
+#: Around both midnights of every zone.
+TIMES = [
+    EPOCH + dt.timedelta(minutes=30 * n) + one
+    for n in range(-60, 60)
+    for one in (f - s for s in (NOTHING, SECOND) for f in FRACTIONS)
+]
+
+
+def since_1970(time: dt.datetime, zone: str) -> tuple[dt.timedelta, dt.timedelta]:
+    """Whole seconds as Java's writer cuts them, from the milliseconds, and the fraction."""
+    instant = time.replace(tzinfo=zoneinfo.ZoneInfo(zone)) - EPOCH.replace(tzinfo=dt.timezone.utc)
+    fraction = instant % SECOND
+    is_cut = fraction >= MILLISECOND and instant < NOTHING
+    return instant - fraction + (SECOND if is_cut else NOTHING), fraction
+
+
+def java_reads(time: dt.datetime, zone: str) -> dt.datetime:
+    """Of the last second before UTC's midnight its own reader makes the first one after."""
+    seconds, fraction = since_1970(time, zone)
+    instant = time.replace(tzinfo=zoneinfo.ZoneInfo(zone)) - EPOCH.replace(tzinfo=dt.timezone.utc)
+    return time + SECOND if seconds == NOTHING and instant < NOTHING and fraction else time
+
+
+def given_to_arrow(time: dt.datetime, zone: str) -> dt.datetime:
+    """What Arrow's writer must be given, so that its reader shows what it shows of Java's file.
+
+    What it writes of times since 1970 is what Java writes; seconds and fractions of those before are below zero, and its
+    reader takes no second off of them.
+    """
+    seconds, fraction = since_1970(time, zone)
+    then = time.replace(tzinfo=zoneinfo.ZoneInfo(zone)).utcoffset()
+    today = dt.datetime(2015, 1, 1, tzinfo=zoneinfo.ZoneInfo(zone)).utcoffset()
+    assert then is not None and today is not None
+    given = seconds + today + fraction
+    is_less = given < NOTHING and fraction >= MILLISECOND and seconds + then < NOTHING
+    return EPOCH + given - (SECOND if is_less else NOTHING)
+
+
+def read(rows: pa.Table, zone: str | None) -> list:
+    file = open_orc("f.orc", pa.BufferReader(java_file(rows, zone)))
+    return pa.chunked_array([batch["t"] for _, batch in file.batches({"t": "t"}, 1000)]).to_pylist()
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_times_as_java_reads_them(zone: str) -> None:
+    rows = pa.table({"t": pa.array([given_to_arrow(time, zone) for time in TIMES], pa.timestamp("us"))})
+    assert read(rows, zone) == [java_reads(time, zone) for time in TIMES]
+
+
+def test_a_day_has_no_more_than_one_second_that_java_takes_for_another() -> None:
+    for zone in ("Asia/Kolkata", "America/New_York", "Europe/London", "UTC"):
+        odd = [time for time in TIMES if java_reads(time, zone) != time]
+        assert len(odd) == 3 and max(odd) - min(odd) < SECOND
+
+
+def test_times_at_any_depth_and_nothing_else() -> None:
+    time, zone = EPOCH + dt.timedelta(hours=3, milliseconds=500), dt.timezone(dt.timedelta(hours=5, minutes=30))
+    stamps = pa.array([time + SECOND, None], pa.timestamp("ns"))
+    rows = pa.StructArray.from_arrays([pa.ListArray.from_arrays([0, 2, 2], stamps), pa.array([1, None])], ["l", "n"])
+    found = with_javas_seconds(rows, lambda: zone)
+    assert found.type == rows.type and found.to_pylist() == [{"l": [time, None], "n": 1}, {"l": [], "n": None}]
+    assert holds_times(rows.type) and not holds_times(pa.list_(pa.timestamp("ns", "UTC")))
+    instants = pa.array([time], pa.timestamp("ns", "UTC"))
+    assert with_javas_seconds(instants, lambda: zone) is instants
+
+
+def test_the_zone_is_asked_for_only_where_it_matters() -> None:
+    times = [EPOCH + dt.timedelta(hours=3), EPOCH + dt.timedelta(hours=20, milliseconds=500), None]
+    found = pa.array(times, pa.timestamp("ns"))
+    asked: list[dt.tzinfo] = []
+    assert with_javas_seconds(found, asked.pop) is found
+    assert with_javas_seconds(pa.array([], pa.timestamp("ns")), asked.pop).to_pylist() == []
+    with pytest.raises(IndexError):
+        with_javas_seconds(pa.array([EPOCH + dt.timedelta(milliseconds=1)], pa.timestamp("ns")), asked.pop)
