@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -93,3 +94,17 @@ def test_what_is_taken(url: str) -> None:
     for columns in (("n",), {"n"}, {"n": 1}, iter(["n"])):
         assert table.to_arrow(columns).column_names == ["n"]
     library.alter(url).set_properties({"k": 1, "delta.appendOnly": False}, dry_run=True)
+    DeltaTable.forPath(url).vacuum(np.int64(200), dry_run=True)
+
+
+def test_paths_of_other_libraries(url: str) -> None:
+    """Such as universal_pathlib's, which are no paths of the local disk, but tell their URL as text."""
+
+    class StorePath:
+        def as_uri(self) -> str:
+            raise AssertionError("text is asked for")
+
+        def __str__(self) -> str:
+            return url
+
+    assert library.open(StorePath()).version == library.open(Path(url)).version == 0

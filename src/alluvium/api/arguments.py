@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from numbers import Number
 
 from alluvium.errors import WrongType
 
@@ -52,7 +53,7 @@ def property_texts(given: object) -> dict[str, str]:
         raise _wrong(given, "properties", "a mapping of names to texts")
     found = {}
     for name, value in given.items():
-        if not isinstance(value, (str, bool, int, float)):
+        if not isinstance(value, (str, Number)):
             raise _wrong(value, f"the value of {name!r}", "text")
         found[text_of(name, "a property's name")] = str(value).lower() if isinstance(value, bool) else str(value)
     return found

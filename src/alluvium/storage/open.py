@@ -57,7 +57,8 @@ def path_of(url: str | os.PathLike[str]) -> str:
     Raises:
         WrongType: It is neither text nor a path.
     """
-    path = os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
+    # Paths of object stores (universal_pathlib) are none of the local disk.
+    path = str(url) if hasattr(url, "as_uri") else os.fspath(url) if isinstance(url, (str, os.PathLike)) else None
     if isinstance(path, str):
         return path
     raise WrongType(f"a table's place must be text or a path, not {url!r:.80} of type {type(url).__name__}")

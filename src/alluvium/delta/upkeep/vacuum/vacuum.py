@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -229,7 +230,7 @@ def in_ms(hours: float) -> int:
     Raises:
         WrongType: It is no number.
     """
-    if not isinstance(hours, (int, float)) or math.isnan(hours):
+    if not isinstance(hours, Real) or math.isnan(hours):
         raise WrongType(f"a retention of so many hours is none: {hours!r:.80}", hint="168 is a week")
     return math.floor(max(min(hours * HOUR_MS, _LONGEST_MS), -_LONGEST_MS))
 
