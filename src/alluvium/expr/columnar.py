@@ -77,7 +77,8 @@ def local_time(datum: Datum, zone: dt.tzinfo) -> Datum:
         return by_value(datum, lambda v: cast_value(v, t.TIMESTAMP, t.TIMESTAMP_NTZ, zone), t.TIMESTAMP_NTZ)
     if name == "UTC":
         return pc.cast(datum, pa.timestamp("us"))
-    return _late(datum, pc.local_timestamp(pc.cast(datum, pa.timestamp("us", tz=name))), zone, is_local=False)
+    zoned = pc.cast(datum, pa.timestamp("us", tz=name))
+    return _late(zoned, pc.local_timestamp(zoned), zone, is_local=False)
 
 
 def instant(datum: Datum, zone: dt.tzinfo) -> Datum:
