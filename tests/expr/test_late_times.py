@@ -9,6 +9,7 @@ import zoneinfo
 import pyarrow as pa
 import pytest
 
+from alluvium.expr import late_times
 from alluvium.expr.columnar import instant, local_time
 from alluvium.expr.literals import UTC
 
@@ -50,6 +51,15 @@ def test_both_ways_beside_python(name: str) -> None:
     assert found.type == INSTANT and found.to_pylist() == meant
     for t, moment in list(zip(given, meant, strict=True))[:40]:
         assert instant(pa.scalar(t, LOCAL), zone).as_py() == moment
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_arrow_is_not_believed_from_some_time_on(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Where the system's files list no change after 2007: what comes then is as right as by files that list all."""
+    zone, given = zoneinfo.ZoneInfo(name), pa.array([t for t in times(2) if t and t.year < 2037], LOCAL)
+    by_arrow = local_time(given.cast(INSTANT), zone), instant(given, zone)
+    monkeypatch.setattr(late_times, "_late_us", lambda _: 1_180_000_000_000_000)
+    assert (local_time(given.cast(INSTANT), zone), instant(given, zone)) == by_arrow
 
 
 def test_years_that_python_has_not() -> None:

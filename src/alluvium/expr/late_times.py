@@ -1,10 +1,11 @@
-"""Clocks after 2037, of which Arrow knows no summer time: what it reads of a zone ends there, and the rule that goes on
-from there it leaves out.
+"""Clocks of which Arrow knows no summer time. It reads the changes that the system's file of a zone lists, and leaves
+out the rule that goes on behind them: after 2037, and much earlier where these files are of the short kind.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import zoneinfo
 from collections.abc import Callable
 from typing import TypeAlias
@@ -19,8 +20,8 @@ Numbers: TypeAlias = "npt.NDArray[np.int64]"
 _EPOCH = dt.datetime(1970, 1, 1)
 _SECOND_US = 1_000_000
 _DAY_S = 86_400
-#: 2038-01-01 and, to be on the safe side of all zones' clocks, two days less.
-_LATE_US = (2_145_916_800 - 2 * _DAY_S) * _SECOND_US
+#: Since when and until when Arrow is asked once a month.
+_YEARS = range(1970, 2038)
 #: The calendar repeats itself after 400 years, days of the week included; rules that change by the year end before
 #: 2100.
 _CYCLE_S = 146_097 * _DAY_S
@@ -40,14 +41,28 @@ def with_late_times(given: pa.Array, found: pa.Array, zone: dt.tzinfo, is_local:
     if not isinstance(zone, zoneinfo.ZoneInfo) or not len(given):
         return found
     last = pc.max(given.cast(pa.int64())).as_py()
-    if last is None or last < _LATE_US:
+    if last is None:
+        return found
+    # To be on the safe side of all clocks.
+    begin = _late_us(zone) - 2 * _DAY_S * _SECOND_US
+    if last < begin:
         return found
     numbers = np.asarray(pc.fill_null(given.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), np.int64)
-    late = np.flatnonzero(numbers >= _LATE_US)
+    late = np.flatnonzero(numbers >= begin)
     ahead = _ahead_s(numbers[late] // _SECOND_US, zone, is_local) * _SECOND_US
     right = np.array(found.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), np.int64)
     right[late] = numbers[late] + (-ahead if is_local else ahead)
     return pc.if_else(given.is_valid(), pa.array(right).cast(found.type), pa.scalar(None, found.type))
+
+
+@functools.cache
+def _late_us(zone: zoneinfo.ZoneInfo) -> int:
+    """From when on Arrow is not believed, microseconds since 1970."""
+    months = [dt.datetime(year, month, 1, tzinfo=dt.timezone.utc) for year in _YEARS for month in range(1, 13)]
+    shown = pc.local_timestamp(pa.array(months, pa.timestamp("us", zone.key))).to_pylist()
+    right = [month.astimezone(zone).replace(tzinfo=None) for month in months]
+    same = next((n for n, (a, b) in enumerate(zip(shown, right, strict=True)) if a != b), len(months))
+    return (months[max(same - 1, 0)].replace(tzinfo=None) - _EPOCH) // dt.timedelta(microseconds=1)
 
 
 def _ahead_s(seconds: Numbers, zone: zoneinfo.ZoneInfo, is_local: bool) -> Numbers:
