@@ -21,7 +21,7 @@ from alluvium.storage.open import open_store
 
 ROOM = Path(doors.__file__).parent
 #: They ask the registry; whatever only one format has stands behind its door.
-ABOVE = ("calls", "explain", "explanation", "open", "reader", "server_scan", "writer")
+ABOVE = ("calls", "explain", "open", "reader", "server_scan", "writer")
 
 
 def imported(path: Path) -> set[str]:

@@ -62,7 +62,7 @@ VERBS: dict[str, Callable[[PortableDeltaTable], object]] = {
     "add columns": lambda t: t.alter().add_columns({"x": "int"}),
     "rename a column": lambda t: t.alter().rename_column("id", "x"),
     "set properties": lambda t: t.alter().set_properties({"a.b": "c"}),
-    "unset properties": lambda t: t.alter().unset_properties(["delta.appendOnly"]),
+    "unset properties": lambda t: t.alter().unset_properties("delta.appendOnly"),
     "add a constraint": lambda t: add_constraint_here(load_snapshot(open_store(t.path)), "c", "id > 0", "tests"),
     "add a feature": lambda t: t.addFeatureSupport("rowTracking"),
     "drop a feature": lambda t: t.dropFeatureSupport("deletionVectors"),
