@@ -165,3 +165,15 @@ def test_of_vectors_alone_that_are_new_the_files_stay() -> None:
     found = planned(source, after(first))
     assert found.is_new.to_pylist() == [False] and found.vectors.num_rows == 1
     assert found.files["path"].to_pylist() == first.files["path"].to_pylist()
+
+
+@pytest.mark.parametrize("prefix", ["", "ab"])
+def test_a_vectors_number_may_begin_with_a_slash(prefix: str) -> None:
+    """Base85 has one among its letters; it is none of a folder's, and the file is not copied again for it."""
+    encoded = format_z85(uuid.UUID("d7000000-0000-4000-8000-000000000000").bytes)
+    assert encoded.startswith("/")
+    source = snapshot({"path": "a", "deletionVector": vector("u", prefix + encoded)})
+    first = planned(source)
+    again = planned(source, after(first))
+    assert first.vectors.num_rows == 1 and again.vectors.num_rows == 0
+    assert again.files["deletionVector"].to_pylist() == first.files["deletionVector"].to_pylist()

@@ -25,8 +25,9 @@ from alluvium.storage.paths import decode_uri_paths, relative_to
 _WITH_SCHEME = r"^[A-Za-z][A-Za-z0-9+.\-]*:/"
 #: The folder of a clone.
 _FOLDER = r"^copy-[0-9a-f]{32}/"
-#: The same before the name of a file of vectors, where it stands without a slash if nothing else does.
-_PREFIX = r"^u?copy-[0-9a-f]{32}/?"
+#: The same before the name of a file of vectors: its prefix and its number, the 20 letters of which may begin with a
+#: slash, or the number alone, before which there is none.
+_PREFIX = r"(?s)^u?copy-[0-9a-f]{32}(?:/(.+.{20})|(.{20}))$"
 
 #: A file to copy. `origin`: its path in the source, or an address; `place`: where it goes, relative to the clone, both
 #: decoded; `size`: bytes, null where the log does not say.
@@ -109,7 +110,7 @@ def _places(origins: pa.ChunkedArray) -> pa.ChunkedArray:
 def _known_vectors(there: pa.Table) -> dict[str, str]:
     """Files of vectors that are there, by the names that they have in the source."""
     names = vector_names(vectors_of(there)).dictionary
-    first = pc.replace_substring_regex(names, _PREFIX, "u")
+    first = pc.replace_substring_regex(names, _PREFIX, r"u\1\2")
     is_own = pc.starts_with(names, "u")
     return dict(zip(first.filter(is_own).to_pylist(), names.filter(is_own).to_pylist(), strict=True))
 
