@@ -318,9 +318,9 @@ def _parsed(
 def _unchecked(
     data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int
 ) -> pa.Table:
-    for form, (magic, read) in _COLUMNAR.items():
+    for form, (magic, _) in _COLUMNAR.items():
         if data.startswith(magic):
-            return _from_columns(form, read, data, place, schema, path_of, version)
+            return _from_columns(form, data, place, schema, path_of, version)
     if data[:4] == MAGIC:
         own, records = read_avro(data, place)
         (versions,) = _columns(records, [_VERSION_PATH])
@@ -409,14 +409,9 @@ _COLUMNAR: Mapping[str, tuple[bytes, Callable[[pa.BufferReader], pa.Table]]] = {
 
 
 def _from_columns(
-    form: str,
-    read: Callable[[pa.BufferReader], pa.Table],
-    data: bytes,
-    place: str,
-    schema: pa.Schema,
-    path_of: Callable[[str], tuple[str, ...]],
-    version: int,
+    form: str, data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int
 ) -> pa.Table:
+    _, read = _COLUMNAR[form]
     try:
         table = read(pa.BufferReader(data))
         _ensure_version(_member(table, _VERSION_PATH, pa.int64()), version, place)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.portable.files.local_instants import offsets_us
-from alluvium.portable.files.nested import with_members
+from alluvium.portable.files.nested import holds, with_members
 
 _SECOND_NS = 1_000_000_000
 _SECOND_US = 1_000_000
@@ -28,9 +28,7 @@ _FARTHEST_S = 19 * 3_600
 
 def holds_times(kind: pa.DataType) -> bool:
     """Whether a type is, or has anywhere in it, one of times without a zone."""
-    if pa.types.is_timestamp(kind):
-        return kind.tz is None
-    return any(holds_times(kind.field(n).type) for n in range(kind.num_fields))
+    return holds(kind, lambda one: pa.types.is_timestamp(one) and one.tz is None)
 
 
 def with_javas_seconds(values: pa.Array, zone_of: Callable[[], dt.tzinfo]) -> pa.Array:

@@ -23,7 +23,7 @@ from alluvium.codecs.footers.orc_writer_clock import WriterClock
 from alluvium.codecs.temporal_text import parse_zone
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.columnar import local_time
-from alluvium.portable.files.nested import with_members
+from alluvium.portable.files.nested import holds, with_members
 
 _UTC = dt.timezone.utc
 #: Zones are whole seconds apart, and the fractions of bounds may be cut off.
@@ -143,6 +143,4 @@ def _numbers(times: pa.Array) -> npt.NDArray[np.int64]:
 
 def holds_instants(kind: pa.DataType) -> bool:
     """Whether a type is, or has anywhere in it, one of instants."""
-    if pa.types.is_timestamp(kind):
-        return kind.tz is not None
-    return any(holds_instants(kind.field(n).type) for n in range(kind.num_fields))
+    return holds(kind, lambda one: pa.types.is_timestamp(one) and one.tz is not None)

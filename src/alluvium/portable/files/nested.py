@@ -7,6 +7,11 @@ from collections.abc import Callable
 import pyarrow as pa
 
 
+def holds(kind: pa.DataType, is_one: Callable[[pa.DataType], bool]) -> bool:
+    """Whether a type is, or has anywhere in it, one of a sort."""
+    return is_one(kind) or any(holds(kind.field(n).type, is_one) for n in range(kind.num_fields))
+
+
 def with_members(values: pa.Array, made: Callable[[int, pa.Array], pa.Array]) -> pa.Array:
     """The same rows with other values in them; values that have no members are given back.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from alluvium.errors import UnsupportedFeature
 from alluvium.portable.files.file_names import damaged, ensure_told_apart, look_at_names, own_names
 from alluvium.portable.files.java_seconds import holds_times, with_javas_seconds
 from alluvium.portable.files.local_instants import KnownInstants, holds_instants, parsed_zone, shown_as_utc
-from alluvium.portable.files.nested import with_members
+from alluvium.portable.files.nested import holds, with_members
 
 T = TypeVar("T")
 #: Whose instants may go by the clock of its own zone.
@@ -79,19 +80,22 @@ class OrcFile:
         own = sorted(set(columns.values()))
         schema = self.reader.schema
         asked = None if _have_another_meaning(own, schema.names) else own
-        has_texts = any(_holds_text(schema.field(schema.get_field_index(name)).type) for name in own)
+        kinds = {name: schema.field(schema.get_field_index(name)).type for name in own}
+        has_texts = any(holds(kind, pa.types.is_string) for kind in kinds.values())
         chars = char_columns(self.tail, self.path) if has_texts else {}
-        instants = [name for name in own if holds_instants(schema.field(schema.get_field_index(name)).type)]
-        zones = self._zones(instants)
-        times = [name for name in own if holds_times(schema.field(schema.get_field_index(name)).type)]
         is_of_java = self.reader.writer == _JAVA
+        # Told by the tails of all stripes, which are read once, and only where it matters.
+        clock = cache(lambda: read_writer_clock(self.source, self.tail, self.path))
+        instants = [name for name, kind in kinds.items() if is_of_java and holds_instants(kind)]
+        zones = self.instants.zones(clock(), instants, self.path) if self.instants is not None and instants else ()
+        times = [name for name, kind in kinds.items() if is_of_java and holds_times(kind)]
         for stripe in range(self.reader.nstripes):
             rows = self._stripe(stripe, asked)
             try:
                 for name in instants if zones else ():
                     rows = _with_column(rows, name, shown_as_utc, zones[stripe])
-                for name in times if is_of_java else ():
-                    rows = _with_column(rows, name, with_javas_seconds, lambda at=stripe: self._zone(at))
+                for name in times:
+                    rows = _with_column(rows, name, with_javas_seconds, lambda at=stripe: self._zone(clock().zones[at]))
                 for name in chars.keys() & set(own):
                     rows = _with_column(rows, name, _unpadded, chars[name])
             except pa.ArrowException as error:
@@ -103,15 +107,8 @@ class OrcFile:
                     {name: batch.column(mine) for name, mine in columns.items()},
                 )
 
-    def _zones(self, columns: Sequence[str]) -> Sequence[dt.tzinfo]:
-        """By whose clock the instants of columns go, of each stripe; none: by UTC's."""
-        if self.instants is None or not columns or self.reader.writer != _JAVA:
-            return ()
-        return self.instants.zones(read_writer_clock(self.source, self.tail, self.path), columns, self.path)
-
-    def _zone(self, stripe: int) -> dt.tzinfo:
+    def _zone(self, name: str | None) -> dt.tzinfo:
         """Of whoever wrote a stripe; UTC, where it does not say, as Arrow has it."""
-        name = read_writer_clock(self.source, self.tail, self.path).zones[stripe]
         found = dt.timezone.utc if name is None else parsed_zone(name)
         if found is None:
             raise UnsupportedFeature(
@@ -160,10 +157,6 @@ def _have_another_meaning(wanted: Sequence[str], names: Sequence[str]) -> bool:
     there is one, be `a` a list of such. It then gives other columns, or crashes.
     """
     return any(name.startswith(f"{other}.") for name in wanted if "." in name for other in names)
-
-
-def _holds_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or any(_holds_text(kind.field(n).type) for n in range(kind.num_fields))
 
 
 def _with_column(rows: pa.RecordBatch, name: str, made: Callable[[pa.Array, T], pa.Array], by: T) -> pa.RecordBatch:
