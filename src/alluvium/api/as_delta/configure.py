@@ -33,7 +33,6 @@ def configure_spark_with_delta_pip(
     if not isinstance(spark_session_builder, SparkSession.Builder):
         raise WrongType(
             f"a builder of Spark sessions is configured, not {type(spark_session_builder)}",
-            code="wrong-type",
             hint="configure_spark_with_delta_pip(SparkSession.builder.appName(...))",
         )
     hook_sessions()

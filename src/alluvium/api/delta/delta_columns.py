@@ -115,10 +115,10 @@ def fields_of(cols: s.StructType | Sequence[s.StructField]) -> tuple[Field, ...]
     if isinstance(cols, list):
         for col in cols:
             if type(col) is not s.StructField:
-                raise WrongType(f"Column in existing schema must be StructField. Found {col!r}", code="wrong-type")
+                raise WrongType(f"Column in existing schema must be StructField. Found {col!r}")
         cols = s.StructType(cols)
     if type(cols) is not s.StructType:
-        raise WrongType(f"Schema must be StructType or a list of StructField. Found {cols!r}", code="wrong-type")
+        raise WrongType(f"Schema must be StructType or a list of StructField. Found {cols!r}")
     struct = from_spark(cols)
     assert isinstance(struct, Struct)
     for col in cols.fields:

@@ -21,7 +21,6 @@ def expression_argument(given: object, argument: str) -> Column | str:
     raise WrongType(
         f"{argument} must be a Spark SQL Column or a string (expression in SQL syntax), "
         f"found to be of type {type(given)}",
-        code="wrong-type",
     )
 
 
@@ -34,20 +33,18 @@ def set_argument(given: object, argument: str) -> dict[str, Column | str]:
     if given is None:
         raise WrongValue(f"{argument} cannot be None", code="wrong-type")
     if not isinstance(given, Mapping):
-        raise WrongType(f"{argument} must be a dict, found to be {type(given)}", code="wrong-type")
+        raise WrongType(f"{argument} must be a dict, found to be {type(given)}")
     checked: dict[str, Column | str] = {}
     for name, value in given.items():
         if not isinstance(name, str):
             raise WrongType(
                 f"Keys of dict in {argument} must contain only strings with column names, "
                 f"found {name!r} of type {type(name)}",
-                code="wrong-type",
             )
         if not isinstance(value, (Column, str)):
             raise WrongType(
                 f"Values of dict in {argument} must contain only Spark SQL Columns or strings (expressions in SQL "
                 f"syntax) as values, found {value!r} of type {type(value)}",
-                code="wrong-type",
             )
         checked[name] = value
     return checked

@@ -158,7 +158,7 @@ class DeltaTable(ColumnVerbs, VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs
         """A builder of a column for the table builders; a session may stand before the name."""
         name = colName if colName is not None else sparkSession
         if not isinstance(name, str):
-            raise WrongType(f"Column name must be str, not {name!r}", code="wrong-type")
+            raise WrongType(f"Column name must be str, not {name!r}")
         return DeltaColumnBuilder(name)
 
     def toDF(self) -> DataFrame:
@@ -363,7 +363,7 @@ class DeltaTable(ColumnVerbs, VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs
                 f"'{'source' if source is None else 'condition'}' in merge cannot be None", code="wrong-type"
             )
         if not isinstance(source, DataFrame):
-            raise WrongType("Type of 'source' in merge must be DataFrame.", code="wrong-type")
+            raise WrongType("Type of 'source' in merge must be DataFrame.")
         request = MergeRequest(source, expression_argument(condition, "'condition'"), name=self._name)
         return DeltaMergeBuilder(self._spark, self._access, request, self._own)
 

@@ -160,4 +160,4 @@ def _text(value: object, message: str) -> str:
 
 
 def _wrong_type(message: str, value: object) -> WrongType:
-    return WrongType(f"{message} Found {value!r} with type {type(value)}", code="wrong-type")
+    return WrongType(f"{message} Found {value!r} with type {type(value)}")

@@ -13,7 +13,7 @@ from alluvium.commands.merge.merge_explain import MergeExplanation
 from alluvium.commands.merge.merging import MergeRequest
 from alluvium.commands.merge.paimon_merge import explain_paimon_merge, merge_into_paimon
 from alluvium.commands.paimon.upserts import TABLE
-from alluvium.errors import InvalidRequest
+from alluvium.errors import WrongType
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.plan.changes import Committed, Preview
@@ -151,5 +151,5 @@ def _given(values: object, argument: str) -> dict[str, _Expression]:
     return dict(values)
 
 
-def _wrong(rule: str, given: object) -> InvalidRequest:
-    return InvalidRequest(f"{rule}, not {given!r}", code="wrong-type")
+def _wrong(rule: str, given: object) -> WrongType:
+    return WrongType(f"{rule}, not {given!r}")

@@ -41,7 +41,7 @@ class DeltaOptimizeBuilder:
             partitionFilter: SQL text that names partition columns alone. A second one is a further condition.
         """
         if not isinstance(partitionFilter, str):
-            raise WrongType(f"'partitionFilter' must be str, not {type(partitionFilter).__name__}", code="wrong-type")
+            raise WrongType(f"'partitionFilter' must be str, not {type(partitionFilter).__name__}")
         return replace(self, _where=(*self._where, partitionFilter))
 
     def executeCompaction(
@@ -164,5 +164,5 @@ def _names(cols: tuple[str | list[str] | tuple[str, ...], ...]) -> list[str]:
     given = cols[0] if len(cols) == 1 and isinstance(cols[0], list | tuple) else cols
     for name in given:
         if not isinstance(name, str):
-            raise WrongType(f"columns to order by must be str, not {type(name).__name__}", code="wrong-type")
+            raise WrongType(f"columns to order by must be str, not {type(name).__name__}")
     return [name for name in given if isinstance(name, str)]

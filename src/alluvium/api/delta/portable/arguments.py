@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from alluvium.errors import InvalidRequest
+from alluvium.errors import WrongType
 
 
 def text_argument(given: object, what: str) -> str | None:
     """A condition, where there is one.
 
     Raises:
-        InvalidRequest: It is no text (`"wrong-type"`).
+        WrongType: It is no text.
     """
     if given is None or isinstance(given, str):
         return given
-    raise InvalidRequest(
+    raise WrongType(
         f"{what} must be SQL text, not {type(given).__name__}",
-        code="wrong-type",
         hint="columns of PySpark need a session: DeltaTable.forPath(spark, path)",
     )
 
@@ -26,12 +25,11 @@ def values_argument(given: object, what: str) -> dict[str, str]:
     """Columns and their values.
 
     Raises:
-        InvalidRequest: There are none, or they are no texts (`"wrong-type"`).
+        WrongType: There are none, or they are no texts.
     """
     if not isinstance(given, Mapping) or not all(isinstance(each, str) for pair in given.items() for each in pair):
-        raise InvalidRequest(
+        raise WrongType(
             f"{what} must map columns to SQL text, not be {given!r}",
-            code="wrong-type",
             hint='{"n": "n + 1", "name": "\'x\'"}',
         )
     return dict(given)

@@ -32,7 +32,7 @@ from alluvium.delta.upkeep.repair.statistics import compute_statistics
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.symlink_manifest import ensure_mode
-from alluvium.errors import InvalidRequest
+from alluvium.errors import WrongType
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.arrow import schema_to_arrow
@@ -357,5 +357,5 @@ def _engine() -> str:
 def _needed(given: object) -> str:
     text = text_argument(given, "condition")
     if text is None:
-        raise InvalidRequest("a merge needs a condition", code="wrong-type", hint='"t.id = s.id"')
+        raise WrongType("a merge needs a condition", hint='"t.id = s.id"')
     return text

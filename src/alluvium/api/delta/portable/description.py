@@ -13,7 +13,7 @@ from alluvium.api.delta.alter import Alteration, PositionLike
 from alluvium.commands.rows_here.constraint import add_constraint_here
 from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import UnsupportedFeature, WrongType
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.arrow import from_arrow
@@ -140,9 +140,7 @@ def _columns(cols: Any) -> Mapping[str, str | DataType] | Sequence[Field]:
     if fields and all(_is_of_pyspark(f) for f in fields):
         known: Sequence[Field] = _pyspark_fields().fields_of(cols)
         return known
-    raise InvalidRequest(
-        f"columns to add are not {type(cols).__name__}", code="wrong-type", hint='{"name": "string", "n": "int"}'
-    )
+    raise WrongType(f"columns to add are not {type(cols).__name__}", hint='{"name": "string", "n": "int"}')
 
 
 def _type(kind: Any) -> str | DataType | None:

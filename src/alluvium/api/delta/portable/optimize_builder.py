@@ -11,7 +11,7 @@ import pyarrow as pa
 from alluvium.api.delta.optimize.metrics import RESULT, optimized_row
 from alluvium.commands.rows_here.optimize import OptimizeAsked, optimize_here
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import UnsupportedFeature, WrongType
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.arrow import schema_to_arrow
@@ -34,9 +34,7 @@ class OptimizeBuilder:
             partitionFilter: SQL text that names partition columns alone. A second one is a further condition.
         """
         if not isinstance(partitionFilter, str):
-            raise InvalidRequest(
-                f"'partitionFilter' must be str, not {type(partitionFilter).__name__}", code="wrong-type"
-            )
+            raise WrongType(f"'partitionFilter' must be str, not {type(partitionFilter).__name__}")
         return replace(self, _asked=replace(self._asked, where=(*self._asked.where, partitionFilter)))
 
     def executeCompaction(

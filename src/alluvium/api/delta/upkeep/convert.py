@@ -306,7 +306,7 @@ def _fields(schema: str | StructType | None) -> tuple[Field, ...] | None:
     if isinstance(schema, StructType):
         return fields_of(schema)
     if not isinstance(schema, str):
-        raise WrongType(f"partitionSchema needs to be text or a StructType but got {schema!r}", code="wrong-type")
+        raise WrongType(f"partitionSchema needs to be text or a StructType but got {schema!r}")
     try:
         return parse_fields(schema)
     except InvalidRequest as error:
