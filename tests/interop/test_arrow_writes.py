@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from reference_engine import NEEDS_REFERENCE, judge
@@ -94,11 +95,9 @@ def _compacted(url: str, name: str, out: Path) -> list[dict[str, Any]]:
         alluvium.write(DATA.set_column(0, "id", pa.array([more + n for n in range(4)])), url, mode="append")
     done = PortableDeltaTable.forPath(url).optimize().executeCompaction()
     assert isinstance(done, pa.Table) and done["metrics"][0]["numFilesAdded"].as_py() > 0
-    wheres = [{"do": "read", "table": url, "where": where, "columns": ["*"], "out": str(out / f"compacted{number}")}
-              for number, where in enumerate(CONDITIONS)]  # fmt: skip
     return [
         {"do": "read", "table": url, "out": str(out / "compact")},
-        *wheres,
+        {"do": "read", "table": url, "wheres": CONDITIONS, "out": str(out / "compact_found")},
         {"do": "statement", "table": url, "sql": "update {table} set n = 7 where id = 2"},
         {"do": "statement", "table": url, "sql": "delete from {table} where id = 8"},
         {"do": "statement", "table": url, "sql": "OPTIMIZE {table}"},
@@ -114,10 +113,7 @@ def continued(tmp_path_factory: pytest.TempPathFactory) -> Path:
         url = str(root / name / "table")
         _make(url, name)
         jobs.append({"do": "read", "table": url, "out": str(root / name / "all")})
-        for number, where in enumerate(CONDITIONS):
-            jobs.append(
-                {"do": "read", "table": url, "where": where, "columns": ["*"], "out": str(root / name / f"{number}")}
-            )
+        jobs.append({"do": "read", "table": url, "wheres": CONDITIONS, "out": str(root / name / "found")})
         changed = str(root / name / "changed")
         _make(changed, name)
         _change(changed)
@@ -144,6 +140,12 @@ def _rows(folder: Path) -> list[dict[str, Any]]:
     return _shown(pq.read_table(folder))
 
 
+def _rows_by_condition(folder: Path) -> list[list[dict[str, Any]]]:
+    rows = pq.read_table(folder)
+    found = rows.drop_columns("condition")
+    return [_shown(found.filter(pc.equal(rows["condition"], number))) for number in range(len(CONDITIONS))]
+
+
 def _shown(rows: pa.Table) -> list[dict[str, Any]]:
     """By `id`, times as numbers, whose types in files vary; NaN as text, for it equals nothing."""
     times = [(i, f.name) for i, f in enumerate(rows.schema) if pa.types.is_timestamp(f.type)]
@@ -159,8 +161,7 @@ def test_delta_spark_reads_and_goes_on(continued: Path, name: str) -> None:
     first = alluvium.open(url, version=1).to_arrow()
     assert _rows(continued / name / "all") == _shown(first)
     assert _shown(first.select(DATA.column_names)) == _shown(DATA)
-    for number, where in enumerate(CONDITIONS):
-        found = _rows(continued / name / str(number))
+    for where, found in zip(CONDITIONS, _rows_by_condition(continued / name / "found"), strict=True):
         assert found == _shown(alluvium.open(url, version=1).to_arrow(where=where)), where
         assert len(found) >= 1, where
     after = alluvium.open(url).to_arrow()
@@ -191,8 +192,7 @@ def test_delta_spark_goes_on_with_files_that_we_put_together(continued: Path, na
     compact = alluvium.open(url, version=version)
     before = alluvium.open(url, version=version - 1)
     assert _rows(continued / name / "compact") == _shown(compact.to_arrow()) == _shown(before.to_arrow())
-    for number, where in enumerate(CONDITIONS):
-        found = _rows(continued / name / f"compacted{number}")
+    for where, found in zip(CONDITIONS, _rows_by_condition(continued / name / "compact_found"), strict=True):
         assert found == _shown(compact.to_arrow(where=where)), where
     after = _shown(alluvium.open(url).to_arrow())
     assert _rows(continued / name / "compact_after") == after
