@@ -139,16 +139,23 @@ AROUND_1970 = [
 ]
 
 
-@pytest.mark.parametrize("zone", ["Asia/Kolkata", NEW_YORK, "Europe/London"])
-def test_times_around_1970(tmp_path: Path, zone: str) -> None:
+#: Before and after Java's clocks begin, and those of the zones.
+OLD = [dt.datetime(year, month, 15, 10, 11, 12, 500_000) for year in (1701, 1860, 1890, 1905, 1915) for month in (1, 7)]
+
+
+@pytest.mark.parametrize(
+    "zone", ["Asia/Kolkata", NEW_YORK, "Europe/London", "Africa/Casablanca", "Australia/Lord_Howe"]
+)
+def test_times_around_1970_and_old_ones(tmp_path: Path, zone: str) -> None:
     """Arrow takes a second off where the clock of the zone is before 1970, Java where UTC's is."""
+    times = [*AROUND_1970, *OLD]
     url, out = str(tmp_path / "t"), str(tmp_path / "read.parquet")
     fields = [{"name": "k", "type": "INT"}, {"name": "t", "type": "TIMESTAMP(3)"}]
-    rows = [{"k": k, "t": time.isoformat(timespec="milliseconds")} for k, time in enumerate(AROUND_1970)]
+    rows = [{"k": k, "t": time.isoformat(timespec="milliseconds")} for k, time in enumerate(times)]
     java(tmp_path, zone, url, {"create": {"fields": fields, "options": {"file.format": "orc"}}}, {"write": {"rows": rows}},
          {"read": {"out": out}})  # fmt: skip
     found = [row["t"] for row in ordered(alluvium.open(url).to_arrow())]
-    assert found == [row["t"] for row in ordered(pq.read_table(out))] == AROUND_1970
+    assert found == [row["t"] for row in ordered(pq.read_table(out))] == times
 
 
 def test_instants_after_2037(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ _SECOND_US = 1_000_000
 #: No zone leaves its distance from UTC, and comes back to it, within so many days (IANA's database, since 1946).
 _SAME_DISTANCE_US = 6 * 86_400 * _SECOND_US
 _FROM_US = -757_382_400 * _SECOND_US
-#: 1900-01-01 in UTC.
-_JAVA_KNOWS_US = -2_208_988_800 * _SECOND_US
+#: 1900-01-01 in UTC, the first that Java's `TimeZone` knows of clocks.
+JAVA_KNOWS_S = -2_208_988_800
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,9 @@ def offsets_us(instants: pa.Array, zone: dt.tzinfo) -> npt.NDArray[np.int64]:
     if isinstance(zone, dt.timezone):
         return np.full(len(instants), _micros(zone.utcoffset(None)), np.int64)
     offsets = _numbers(local_time(instants, zone)) - _numbers(instants)
-    # It knows no local mean times before 1900, but what the zone's standard time is today.
-    today = min(_micros(zone.utcoffset(dt.datetime(2025, month, 1))) for month in (1, 7))
-    return np.where(_numbers(instants) < _JAVA_KNOWS_US, today, offsets)
+    # It knows no local mean times before 1900, but what the zone's standard time is today (Morocco's is Ramadan's).
+    today = min(_micros(zone.utcoffset(dt.datetime(2025, month, 15))) for month in range(1, 13))
+    return np.where(_numbers(instants) < JAVA_KNOWS_S * _SECOND_US, today, offsets)
 
 
 def _micros(offset: dt.timedelta | None) -> int:

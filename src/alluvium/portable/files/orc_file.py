@@ -18,7 +18,7 @@ from alluvium.codecs.footers.orc_tail import OrcTail
 from alluvium.codecs.footers.orc_writer_clock import read_writer_clock
 from alluvium.errors import UnsupportedFeature
 from alluvium.portable.files.file_names import damaged, ensure_told_apart, look_at_names, own_names
-from alluvium.portable.files.java_seconds import holds_times, with_javas_seconds
+from alluvium.portable.files.java_times import holds_times, with_javas_times
 from alluvium.portable.files.local_instants import KnownInstants, holds_instants, parsed_zone, shown_as_utc
 from alluvium.portable.files.nested import holds, with_members
 
@@ -95,7 +95,7 @@ class OrcFile:
                 for name in instants if zones else ():
                     rows = _with_column(rows, name, shown_as_utc, zones[stripe])
                 for name in times:
-                    rows = _with_column(rows, name, with_javas_seconds, lambda at=stripe: self._zone(clock().zones[at]))
+                    rows = _with_column(rows, name, with_javas_times, lambda at=stripe: self._zone(clock().zones[at]))
                 for name in chars.keys() & set(own):
                     rows = _with_column(rows, name, _unpadded, chars[name])
             except pa.ArrowException as error:

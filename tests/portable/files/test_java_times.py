@@ -1,4 +1,4 @@
-"""Times around 1970 in ORC files of a Java in another zone: those that it was given, and that it reads itself."""
+"""Times around 1970, and old ones, in ORC files of a Java in another zone: those that it was given, and that it reads itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from orc_of_java import java_file
 
-from alluvium.portable.files.java_seconds import holds_times, with_javas_seconds
+from alluvium.portable.files.java_times import holds_times, with_javas_times
 from alluvium.portable.files.orc_file import open_orc
 
 EPOCH = dt.datetime(1970, 1, 1)
@@ -71,22 +71,50 @@ def test_a_day_has_no_more_than_one_second_that_java_takes_for_another() -> None
         assert len(odd) == 3 and max(odd) - min(odd) < SECOND
 
 
+#: Times, and how far Java's clock is ahead of UTC's at them, seconds: before 1900 it has today's standard time.
+OLD = [
+    ("Asia/Kolkata", "1701-01-15T10:11:12.5", 19_800),
+    ("Asia/Kolkata", "1875-07-15T10:11:12", 19_800),
+    ("Asia/Kolkata", "1903-07-15T10:11:12.5", 19_270),
+    ("Australia/Lord_Howe", "1890-07-15T10:11:12.5", 37_800),
+    ("Australia/Lord_Howe", "1903-07-15T10:11:12.5", 36_000),
+    ("Europe/Dublin", "1899-12-31T10:11:12.5", 0),
+    ("Europe/Dublin", "1903-07-15T10:11:12", -1_521),
+    ("Africa/Casablanca", "1890-07-15T10:11:12.5", 0),
+    ("Africa/Casablanca", "1908-07-15T10:11:12.5", -1_820),
+    ("America/Sao_Paulo", "1890-07-15T10:11:12.5", -10_800),
+    ("America/Sao_Paulo", "1908-07-15T10:11:12.5", -11_188),
+    ("Europe/Berlin", "1850-07-15T10:11:12.5", 3_600),
+    ("UTC", "1850-07-15T10:11:12.5", 0),
+]
+
+
+@pytest.mark.parametrize(("zone", "text", "ahead"), OLD)
+def test_old_times_go_by_the_clocks_that_java_knows(zone: str, text: str, ahead: int) -> None:
+    time = dt.datetime.fromisoformat(text)
+    today = dt.datetime(2015, 1, 1, tzinfo=zoneinfo.ZoneInfo(zone)).utcoffset()
+    assert today is not None
+    given = time - dt.timedelta(seconds=ahead) + today
+    rows = pa.table({"t": pa.array([given, None], pa.timestamp("us"))})
+    assert read(rows, zone) == [time, None]
+
+
 def test_times_at_any_depth_and_nothing_else() -> None:
     time, zone = EPOCH + dt.timedelta(hours=3, milliseconds=500), dt.timezone(dt.timedelta(hours=5, minutes=30))
     stamps = pa.array([time + SECOND, None], pa.timestamp("ns"))
     rows = pa.StructArray.from_arrays([pa.ListArray.from_arrays([0, 2, 2], stamps), pa.array([1, None])], ["l", "n"])
-    found = with_javas_seconds(rows, lambda: zone)
+    found = with_javas_times(rows, lambda: zone)
     assert found.type == rows.type and found.to_pylist() == [{"l": [time, None], "n": 1}, {"l": [], "n": None}]
     assert holds_times(rows.type) and not holds_times(pa.list_(pa.timestamp("ns", "UTC")))
     instants = pa.array([time], pa.timestamp("ns", "UTC"))
-    assert with_javas_seconds(instants, lambda: zone) is instants
+    assert with_javas_times(instants, lambda: zone) is instants
 
 
 def test_the_zone_is_asked_for_only_where_it_matters() -> None:
-    times = [EPOCH + dt.timedelta(hours=3), EPOCH + dt.timedelta(hours=20, milliseconds=500), None]
+    times = [dt.datetime(1977, 1, 1), dt.datetime(2024, 7, 1, 0, 0, 0, 500_000)]
     found = pa.array(times, pa.timestamp("ns"))
     asked: list[dt.tzinfo] = []
-    assert with_javas_seconds(found, asked.pop) is found
-    assert with_javas_seconds(pa.array([], pa.timestamp("ns")), asked.pop).to_pylist() == []
+    assert with_javas_times(found, asked.pop) is found
+    assert with_javas_times(pa.array([], pa.timestamp("ns")), asked.pop).to_pylist() == []
     with pytest.raises(IndexError):
-        with_javas_seconds(pa.array([EPOCH + dt.timedelta(milliseconds=1)], pa.timestamp("ns")), asked.pop)
+        with_javas_times(pa.array([EPOCH + dt.timedelta(milliseconds=1)], pa.timestamp("ns")), asked.pop)
