@@ -158,6 +158,13 @@ def test_times_around_1970_and_old_ones(tmp_path: Path, zone: str) -> None:
     assert found == [row["t"] for row in ordered(pq.read_table(out))] == times
 
 
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", "Africa/Casablanca"])
+def test_old_instants(tmp_path: Path, zone: str) -> None:
+    moments = [time.replace(tzinfo=dt.timezone.utc) for time in OLD]
+    url = written(tmp_path, "t", zone, [made(k, moment) for k, moment in enumerate(moments)], "n")
+    assert [row["z"] for row in ordered(alluvium.open(url).to_arrow())] == moments
+
+
 def test_instants_after_2037(tmp_path: Path) -> None:
     """In summer, which Arrow does not know of."""
     moments = [dt.datetime(year, month, 1, tzinfo=dt.timezone.utc) for year in (2030, 2040, 2200) for month in (1, 7)]

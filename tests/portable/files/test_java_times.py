@@ -1,4 +1,4 @@
-"""Times around 1970, and old ones, in ORC files of a Java in another zone: those that it was given, and that it reads itself."""
+"""Times around 1970, and old ones, in ORC files of a Java in another zone: what it was given, and reads itself."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_times_at_any_depth_and_nothing_else() -> None:
 
 
 def test_the_zone_is_asked_for_only_where_it_matters() -> None:
-    times = [dt.datetime(1977, 1, 1), dt.datetime(2024, 7, 1, 0, 0, 0, 500_000)]
+    times = [dt.datetime(1977, 1, 1), dt.datetime(2024, 7, 1, 0, 0, 0, 500_000), None]
     found = pa.array(times, pa.timestamp("ns"))
     asked: list[dt.tzinfo] = []
     assert with_javas_times(found, asked.pop) is found

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.zone_file import Seconds, zone_file
+from alluvium.codecs.zone_file import Seconds, ZoneFile, zone_file
 from alluvium.portable.files.local_instants import JAVA_KNOWS_S, offsets_us
 from alluvium.portable.files.nested import holds, with_members
 
@@ -27,7 +27,8 @@ _SECOND_US = 1_000_000
 _MILLISECOND_NS = 1_000_000
 #: No clock is farther from UTC's.
 _FARTHEST_S = 19 * 3_600
-#: 1977 in UTC: the first change of each clock is earlier, and what Java and Arrow know of it the same from there on.
+#: 1977 in UTC: the last zone whose first change makes a difference is Rothera's, of 1976; from there on Java and Arrow
+#: know the same of all clocks.
 _SAME_CLOCKS_S = 220_924_800
 
 
@@ -47,7 +48,9 @@ def with_javas_times(values: pa.Array, zone_of: Callable[[], dt.tzinfo]) -> pa.A
         return with_members(values, lambda _, member: with_javas_times(member, zone_of))
     if values.type != pa.timestamp("ns") or not len(values):
         return values
-    stored = np.asarray(pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), np.int64)
+    # For null what nothing has to be known of.
+    known = pc.fill_null(values.cast(pa.int64()), _SAME_CLOCKS_S * _SECOND_NS)
+    stored = np.asarray(known.to_numpy(zero_copy_only=False), np.int64)
     shown = stored // _SECOND_NS
     if shown.min() >= _SAME_CLOCKS_S:
         return values
@@ -67,10 +70,14 @@ def with_javas_times(values: pa.Array, zone_of: Callable[[], dt.tzinfo]) -> pa.A
 
 def _differ_until_s(zone: dt.tzinfo) -> int:
     """Up to which time that it shows Java and Arrow may differ about a clock, seconds since 1970."""
-    file = zone_file(zone.key) if isinstance(zone, zoneinfo.ZoneInfo) else None
+    file = _file(zone)
     if file is None or not len(file.changes):
         return -(1 << 62)
     return max(int(file.changes[0]), JAVA_KNOWS_S) + _FARTHEST_S
+
+
+def _file(zone: dt.tzinfo) -> ZoneFile | None:
+    return zone_file(zone.key) if isinstance(zone, zoneinfo.ZoneInfo) else None
 
 
 def _instants(shown: Seconds, zone: dt.tzinfo) -> Seconds:
@@ -84,7 +91,7 @@ def _instants(shown: Seconds, zone: dt.tzinfo) -> Seconds:
 
 def _arrows_s(instants: Seconds, zone: dt.tzinfo) -> Seconds:
     """How far the clock is ahead of UTC's, in seconds, as Arrow's ORC reader has it."""
-    file = zone_file(zone.key) if isinstance(zone, zoneinfo.ZoneInfo) else None
+    file = _file(zone)
     return _javas_s(instants, zone) if file is None else file.offsets_s(instants)
 
 
