@@ -16,7 +16,7 @@ from alluvium.api.delta.told.metadata import AskedMetadata
 from alluvium.cli import app
 from alluvium.cli import inspect as looking
 from alluvium.delta.features.registry import FEATURES
-from alluvium.delta.upkeep.drop_feature import REMOVALS
+from alluvium.delta.upkeep.drop.removals import REMOVALS
 from alluvium.delta.view.tables import METADATA_TABLES
 from alluvium.paimon.view.system.system_tables import SYSTEM_TABLES
 

@@ -19,7 +19,8 @@ from alluvium.delta.rows.candidates import candidates_of
 from alluvium.delta.statistics.stats_text import with_stats_text
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.mapping import MODE
-from alluvium.delta.upkeep.drop_feature import REMOVE_MAPPING, Rewrite, without_mapping
+from alluvium.delta.upkeep.drop.drop_feature import Rewrite
+from alluvium.delta.upkeep.drop.removals import REMOVE_MAPPING, without_mapping
 from alluvium.delta.upkeep.optimize import rewrite_metrics
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget

@@ -25,7 +25,7 @@ from alluvium.delta.description.evolve_columns import (
     rename_column,
 )
 from alluvium.delta.terms.config import TableConfig
-from alluvium.delta.upkeep.drop_feature import Rewrite, drop_feature
+from alluvium.delta.upkeep.drop.drop_feature import Rewrite, drop_feature
 from alluvium.delta.upkeep.restore import restore
 from alluvium.delta.upkeep.row_id_backfill import backfill_row_ids, needs_row_ids
 from alluvium.delta.view.snapshot import Snapshot

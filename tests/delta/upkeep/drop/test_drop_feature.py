@@ -23,7 +23,8 @@ from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.terms.actions import Actions, tombstones_of
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import FILES
-from alluvium.delta.upkeep.drop_feature import REMOVALS, drop_feature
+from alluvium.delta.upkeep.drop.drop_feature import drop_feature
+from alluvium.delta.upkeep.drop.removals import REMOVALS
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget, publish
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound

@@ -12,7 +12,7 @@ from delta_values import make_metadata
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.terms.spec import Protocol, format_actions
-from alluvium.delta.upkeep.feature_history import first_with_traces
+from alluvium.delta.upkeep.drop.feature_history import first_with_traces
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.storage.stores.memory import MemoryStore
 

@@ -20,7 +20,8 @@ from alluvium.delta.log.segment import list_log
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import DomainMetadata
-from alluvium.delta.upkeep.drop_feature import drop_feature, without_mapping
+from alluvium.delta.upkeep.drop.drop_feature import drop_feature
+from alluvium.delta.upkeep.drop.removals import without_mapping
 from alluvium.delta.upkeep.row_id_backfill import needs_row_ids
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget, publish

@@ -17,12 +17,12 @@ from alluvium.delta.log.names import commit_path
 from alluvium.delta.log_upkeep.checkpoints import refresh_to
 from alluvium.delta.terms.actions import Actions, tombstones_of
 from alluvium.delta.terms.config import TableConfig
-from alluvium.delta.upkeep.drop_feature import drop_feature
+from alluvium.delta.upkeep.drop.drop_feature import drop_feature
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.write.target import publish
 from alluvium.errors import CommitConflict
 from alluvium.plan.changes import Operation, ReadScope
-from alluvium.plan.retry import DEFAULT_RETRY
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.open import open_store
 
 
@@ -46,8 +46,8 @@ def stored_types(url: str) -> set[pa.DataType]:
     return {pq.read_schema(root / path).field("n").type for path in paths}
 
 
-@pytest.mark.parametrize("comes_between", [False, True])
-def test_a_file_of_an_older_type_comes_while_others_are_written_anew(tmp_path: Path, comes_between: bool) -> None:
+@pytest.mark.parametrize("comes", ["never", "before", "after"])
+def test_a_file_of_an_older_type_comes_while_others_are_written_anew(tmp_path: Path, comes: str) -> None:
     """By a writer who knows no widening: then types are forgotten, and nobody could tell any more."""
     url = str(tmp_path / "t")
     alluvium.write(pa.table({"n": pa.array([1, 2], pa.int32())}), url)
@@ -58,15 +58,40 @@ def test_a_file_of_an_older_type_comes_while_others_are_written_anew(tmp_path: P
     add = {"path": "late.parquet", "partitionValues": {}, "size": size, "modificationTime": 0, "dataChange": True}
     written: list[int] = []
 
+    def add_late(version: int) -> None:
+        (tmp_path / "t" / commit_path(version)).write_text(json.dumps({"add": add}))
+
     def rewrite(snapshot: Snapshot, files: pa.Table, config: TableConfig, operation: Operation) -> Snapshot:
-        if comes_between and not written:
-            (tmp_path / "t" / commit_path(snapshot.version + 1)).write_text(json.dumps({"add": add}))
+        first = not written
         written.append(files.num_rows)
-        return rewrite_as_long(snapshot, files, config, operation)
+        if comes == "before" and first:
+            add_late(snapshot.version + 1)
+        done = rewrite_as_long(snapshot, files, config, operation)
+        if comes == "after" and first:
+            add_late(done.version + 1)
+        return done
 
     drop_feature(load_snapshot(open_store(url)), "typeWidening", "test", rewrite=rewrite)
-    assert written == ([1, 1] if comes_between else [1]) and stored_types(url) == {pa.int64()}
-    assert sorted(alluvium.open(url).to_arrow().column("n").to_pylist()) == [1, 2, *([3] if comes_between else [])]
+    assert written == ([1] if comes == "never" else [1, 1]) and stored_types(url) == {pa.int64()}
+    assert sorted(alluvium.open(url).to_arrow().column("n").to_pylist()) == [1, 2, *([] if comes == "never" else [3])]
+
+
+def test_who_comes_between_each_time_is_told(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    alluvium.write(pa.table({"n": pa.array([1], pa.int32())}), url)
+    alluvium.alter(url).set_properties({"delta.enableTypeWidening": "true"})
+    alluvium.alter(url).alter_column("n", type="bigint")
+
+    def rewrite(snapshot: Snapshot, files: pa.Table, config: TableConfig, operation: Operation) -> Snapshot:
+        done = rewrite_as_long(snapshot, files, config, operation)
+        alluvium.write(pa.table({"n": pa.array([2], pa.int64())}), url, mode="append")
+        return done
+
+    retry = RetryPolicy(max_repeats=0)
+    with pytest.raises(CommitConflict, match="nobody may come between"):
+        drop_feature(load_snapshot(open_store(url)), "typeWidening", "test", retry=retry, rewrite=rewrite)
+    assert "typeChanges" in load_snapshot(open_store(url)).config.metadata.schema_string
+    assert sorted(alluvium.open(url).to_arrow().column("n").to_pylist()) == [1, 2]
 
 
 def test_a_restore_while_files_are_written_anew_is_told(tmp_path: Path) -> None:
