@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 
 import alluvium
 from alluvium.api.delta.portable.delta_table import PortableDeltaTable
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import InvalidRequest, WrongType
+from alluvium.storage.open import open_store
 
 #: What is given to them is wrong, which type checkers see.
 library: Any = alluvium
@@ -95,6 +98,55 @@ def test_what_is_taken(url: str) -> None:
         assert table.to_arrow(columns).column_names == ["n"]
     library.alter(url).set_properties({"k": 1, "delta.appendOnly": False}, dry_run=True)
     DeltaTable.forPath(url).vacuum(np.int64(200), dry_run=True)
+
+
+class Name(str, enum.Enum):
+    """Texts of a kind of their own, as projects name their columns, conditions and properties."""
+
+    COLUMN = "n"
+    PLACE = "day"
+    CONDITION = "n = 1"
+    VALUE = "n + 1"
+    KEY = "team"
+    MODE = "append"
+
+
+def test_texts_of_a_kind_of_their_own(tmp_path: Path) -> None:
+    """They are written as what they are: encoders of JSON take Python's own texts alone."""
+    url, rows = str(tmp_path / "t"), pa.table({"n": [1, 2, 3], "day": [1, 1, 2]})
+    library.write(rows, url, partition_by=Name.PLACE, userMetadata=Name.KEY)
+    library.write(rows, url, mode=Name.MODE)
+    table = DeltaTable.forPath(url)
+    table.optimize().where(np.str_("day = 1")).executeCompaction()
+    table.update(Name.CONDITION, {Name.COLUMN: Name.VALUE})
+    table.alias(np.str_("t")).merge(rows, np.str_("t.n = s.n"), np.str_("s")).whenMatchedDelete(
+        np.str_("s.n = 3")
+    ).execute()
+    table.delete(np.str_("n = 1"))
+    assert sorted(library.open(url).to_arrow().column("n").to_pylist()) == [2, 2, 2, 2]
+    change = library.alter(url)
+    change.set_properties({Name.KEY: Name.MODE})
+    change.alter_column(Name.COLUMN, comment=Name.KEY)
+    config = load_snapshot(open_store(url)).config
+    assert config.metadata.configuration["team"] == "append"
+    assert config.schema.fields[0].metadata["comment"] == "team"
+    change.unset_properties(Name.KEY)
+    table.clone(np.str_(url + "2"), properties={Name.KEY: np.str_("x")})
+    assert load_snapshot(open_store(url + "2")).config.metadata.configuration == {"team": "x"}
+
+
+def test_versions_of_other_libraries(tmp_path: Path) -> None:
+    """As a column of pandas or Arrow gives them."""
+    url = str(tmp_path / "t")
+    library.write(ROWS, url)
+    library.write(ROWS, url, mode="append")
+    assert library.open(url, version=np.int64(0)).to_arrow().num_rows == 2
+    DeltaTable.forPath(url).restoreToVersion(np.int64(0))
+    DeltaTable.forPath(url).cloneAtVersion(np.int32(1), url + "2")
+    assert library.open(url).to_arrow().num_rows == 2 and library.open(url + "2").to_arrow().num_rows == 4
+    for wrong in (np.float64(1), np.bool_(True), 1.0):
+        with pytest.raises(InvalidRequest, match="version must be a whole number"):
+            library.open(url, version=wrong)
 
 
 def test_paths_of_other_libraries(url: str) -> None:

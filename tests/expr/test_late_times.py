@@ -7,6 +7,7 @@ import random
 import zoneinfo
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from alluvium.expr import late_times
@@ -60,6 +61,15 @@ def test_arrow_is_not_believed_from_some_time_on(monkeypatch: pytest.MonkeyPatch
     by_arrow = local_time(given.cast(INSTANT), zone), instant(given, zone)
     monkeypatch.setattr(late_times, "_late_us", lambda _: 1_180_000_000_000_000)
     assert (local_time(given.cast(INSTANT), zone), instant(given, zone)) == by_arrow
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_times_of_other_units(unit: str) -> None:
+    zone, given = zoneinfo.ZoneInfo("Europe/Berlin"), pa.array(times(3), LOCAL)
+    coarse = pc.floor_temporal(given, unit={"s": "second", "ms": "millisecond"}[unit])
+    for way, zoned in ((instant, None), (local_time, "UTC")):
+        right = way(coarse.cast(pa.timestamp("us", zoned)), zone)
+        assert way(coarse.cast(pa.timestamp(unit, zoned)), zone) == right
 
 
 def test_years_that_python_has_not() -> None:

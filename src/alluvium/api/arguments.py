@@ -15,8 +15,13 @@ def text_of(given: object, name: str) -> str:
         WrongType: It is none.
     """
     if isinstance(given, str):
-        return given
+        return plain(given)
     raise _wrong(given, name, "text")
+
+
+def plain(text: str) -> str:
+    """Python's own text of one of a kind of its own (a member of an enumeration, NumPy's): encoders take no other."""
+    return str.__str__(text)
 
 
 def texts_of(given: object, name: str) -> tuple[str, ...]:
@@ -28,7 +33,7 @@ def texts_of(given: object, name: str) -> tuple[str, ...]:
     if isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
         found = tuple(given)
         if all(isinstance(each, str) for each in found):
-            return found
+            return tuple(map(plain, found))
     raise _wrong(given, name, "a list of texts")
 
 
@@ -55,7 +60,8 @@ def property_texts(given: object) -> dict[str, str]:
     for name, value in given.items():
         if not isinstance(value, (str, Number)):
             raise _wrong(value, f"the value of {name!r}", "text")
-        found[text_of(name, "a property's name")] = str(value).lower() if isinstance(value, bool) else str(value)
+        text = plain(value) if isinstance(value, str) else str(value)
+        found[text_of(name, "a property's name")] = text.lower() if isinstance(value, bool) else text
     return found
 
 

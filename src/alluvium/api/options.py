@@ -6,7 +6,9 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 
+from alluvium.api.arguments import plain
 from alluvium.codecs.temporal_text import parse_zone
 from alluvium.delta.changes.bounds import Bound
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
@@ -95,7 +97,9 @@ def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later
 
 def _text(value: object) -> str:
     """Names of a list with commas between."""
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return ",".join(map(_text, value))
+    return plain(value) if isinstance(value, str) else str(value)
 
 
 def parse_flag(text: str | None, name: str) -> bool:
@@ -110,9 +114,9 @@ def parse_flag(text: str | None, name: str) -> bool:
 
 
 def parse_version(value: object, name: str = "version") -> int:
-    """A table version given as a number or as text."""
+    """A table version given as a whole number (NumPy's, too) or as text."""
     try:
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
+        if isinstance(value, bool) or not isinstance(value, (Integral, str)):
             raise ValueError
         version = int(value)
     except ValueError:

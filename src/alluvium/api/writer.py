@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from alluvium.api.arguments import texts_of
+from alluvium.api.arguments import plain, texts_of
 from alluvium.api.doors import ArrowWriting, format_named
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.plan.changes import Committed
@@ -73,7 +73,7 @@ def write(
         >>> alluvium.write(pa.table({"carrier": ["UA"], "month": [3]}), "/data/flights", mode="append")
     """
     save_mode = parse_mode(mode)
-    names = (partition_by,) if isinstance(partition_by, str) else texts_of(partition_by, "partition_by")
+    names = texts_of((partition_by,) if isinstance(partition_by, str) else partition_by, "partition_by")
     if hasattr(data, "sparkSession"):
         frames = importlib.import_module("alluvium.api.calls")
         return cast(Committed, frames.write_frame(data, url, save_mode, format, names, retry, storage_options, options))
@@ -88,6 +88,7 @@ def parse_mode(mode: str) -> str:
     Raises:
         InvalidRequest: There is no such mode.
     """
-    if str(mode).casefold() not in _MODES:
-        raise InvalidRequest(f"unknown mode {mode!r}", code="unknown-mode", hint=suggest(str(mode), _MODES))
-    return _MODES[mode.casefold()]
+    text = plain(mode) if isinstance(mode, str) else str(mode)
+    if text.casefold() not in _MODES:
+        raise InvalidRequest(f"unknown mode {mode!r}", code="unknown-mode", hint=suggest(text, _MODES))
+    return _MODES[text.casefold()]

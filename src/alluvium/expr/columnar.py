@@ -83,7 +83,7 @@ def local_time(datum: Datum, zone: dt.tzinfo) -> Datum:
 
 def instant(datum: Datum, zone: dt.tzinfo) -> Datum:
     """Local times of a zone as timestamps; of a time that occurs twice the earlier."""
-    name = zone_name(zone)
+    name, datum = zone_name(zone), pc.cast(datum, pa.timestamp("us"))
     native = None if name is None else _native_instant(datum, name)
     if native is not None:
         return _late(datum, native, zone, is_local=True)

@@ -239,11 +239,9 @@ class Alteration:
         """
         if (version is None) == (timestamp is None):
             raise InvalidRequest("restore needs a version or a timestamp", code="version-and-timestamp")
+        version = None if version is None else parse_version(version)
         current = self._open()
-        if version is not None:
-            old = self._open(parse_version(version))
-        else:
-            old = self._open(None, parse_timestamp_ms(timestamp))
+        old = self._open(version, None if timestamp is None else parse_timestamp_ms(timestamp))
         parameters: dict[str, JsonValue] = {
             "version": version,
             "timestamp": said if timestamp is None or said is not None else str(timestamp),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from alluvium.api.arguments import plain
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.optimize.frame import optimized_frame
@@ -42,7 +43,7 @@ class DeltaOptimizeBuilder:
         """
         if not isinstance(partitionFilter, str):
             raise WrongType(f"'partitionFilter' must be str, not {type(partitionFilter).__name__}")
-        return replace(self, _where=(*self._where, partitionFilter))
+        return replace(self, _where=(*self._where, plain(partitionFilter)))
 
     def executeCompaction(
         self,

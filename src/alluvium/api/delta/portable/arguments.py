@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from alluvium.api.arguments import plain
 from alluvium.errors import WrongType
 
 
@@ -13,8 +14,10 @@ def text_argument(given: object, what: str) -> str | None:
     Raises:
         WrongType: It is no text.
     """
-    if given is None or isinstance(given, str):
-        return given
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return plain(given)
     raise WrongType(
         f"{what} must be SQL text, not {type(given).__name__}",
         hint="columns of PySpark need a session: DeltaTable.forPath(spark, path)",
@@ -32,4 +35,4 @@ def values_argument(given: object, what: str) -> dict[str, str]:
             f"{what} must map columns to SQL text, not be {given!r}",
             hint='{"n": "n + 1", "name": "\'x\'"}',
         )
-    return dict(given)
+    return {plain(name): plain(value) for name, value in given.items()}

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
+from alluvium.api.arguments import plain
 from alluvium.api.delta.optimize.metrics import RESULT, optimized_row
 from alluvium.commands.rows_here.optimize import OptimizeAsked, optimize_here
 from alluvium.delta.view.snapshot import Snapshot
@@ -35,7 +36,7 @@ class OptimizeBuilder:
         """
         if not isinstance(partitionFilter, str):
             raise WrongType(f"'partitionFilter' must be str, not {type(partitionFilter).__name__}")
-        return replace(self, _asked=replace(self._asked, where=(*self._asked.where, partitionFilter)))
+        return replace(self, _asked=replace(self._asked, where=(*self._asked.where, plain(partitionFilter))))
 
     def executeCompaction(
         self,

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
+from alluvium.api.arguments import plain
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.creation.clone import clone_in_session
 from alluvium.api.delta.creation.request import Mode, Wanted
@@ -158,8 +159,9 @@ def _wanted(target: str, shallow: bool, replace: bool, properties: Mapping[str, 
     for name, value in given.items():
         _ensure(isinstance(name, str), f"property {name}", "a string", name)
         _ensure(isinstance(value, str), f"the value of property {name}", "a string", value)
-    mode = Mode.CREATE_OR_REPLACE if replace else Mode.CREATE
-    return Wanted(mode, quoted_name((PROVIDER, target)) if is_path(target) else target, properties=given)
+    mode, target = Mode.CREATE_OR_REPLACE if replace else Mode.CREATE, plain(target)
+    said = {plain(name): plain(value) for name, value in given.items()}
+    return Wanted(mode, quoted_name((PROVIDER, target)) if is_path(target) else target, properties=said)
 
 
 def _ensure(condition: bool, name: str, kind: str, value: object) -> None:
