@@ -168,8 +168,8 @@ class StorageError(AlluviumError):
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name closest to `name` (case ignored), or None when none is close."""
-    by_folded = {candidate.casefold(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    by_folded = {candidate.lower(): candidate for candidate in known}
+    close = difflib.get_close_matches(name.lower(), by_folded, n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None
 
 

@@ -148,3 +148,8 @@ def test_names_of_a_table_meet_no_parser(sources):
     assert names_given_to_the_parser(ast.parse("df.where(sql_column(f'{quote(a)} > 1'))")) == []
     found = {source.place: lines for source in sources if (lines := names_given_to_the_parser(source.tree))}
     assert found.keys() <= OWN_NAMES, found
+
+
+def test_case_is_ignored_as_spark_ignores_it(sources):
+    """By lower case: folded, `ß` were `ss`, and two columns of one table the same."""
+    assert not [source.place for source in sources if ".casefold" in source.path.read_text()]

@@ -203,7 +203,7 @@ def format_named(name: str) -> Format:
     Raises:
         InvalidRequest: `"unknown-format"`.
     """
-    found = next((each for each in FORMATS if each.name == text_of(name, "format").casefold()), None)
+    found = next((each for each in FORMATS if each.name == text_of(name, "format").lower()), None)
     if found is None:
         known = [each.name for each in FORMATS]
         raise InvalidRequest(f"unknown format {name!r}", code="unknown-format", hint=suggest(name, known))

@@ -56,7 +56,7 @@ class Options:
         Raises:
             InvalidRequest: It says neither true nor false.
         """
-        text = self.known.get(name, default).strip().casefold()
+        text = self.known.get(name, default).strip().lower()
         if text not in ("true", "false"):
             raise InvalidRequest(f"the option {name!r} must be true or false, not {text!r}", code="invalid-option")
         return text == "true"
@@ -69,7 +69,7 @@ def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later
         InvalidRequest: An option that nobody knows, or one given twice in different case.
         UnsupportedFeature: An option of Delta's that is not implemented yet.
     """
-    names = {name.casefold(): name for name in (*supported, *later)}
+    names = {name.lower(): name for name in (*supported, *later)}
     known: dict[str, str] = {}
     engine: dict[str, str] = {}
     properties: dict[str, str] = {}
@@ -77,16 +77,16 @@ def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later
         if value is None:
             continue
         text = str(value).lower() if isinstance(value, bool) else _text(value)
-        canonical = names.get(key.casefold())
+        canonical = names.get(key.lower())
         if canonical in later:
             # Saying no to something is the same as not asking for it.
-            if text.casefold() != "false":
+            if text.lower() != "false":
                 raise UnsupportedFeature(
                     f"the option {canonical!r} is not implemented yet", code="unsupported-option", features=(canonical,)
                 )
         elif canonical is not None:
             known[canonical] = text
-        elif key.casefold().startswith("delta."):
+        elif key.lower().startswith("delta."):
             properties[key] = text
         elif "." in key:
             engine[key] = text
@@ -108,8 +108,8 @@ def parse_flag(text: str | None, name: str) -> bool:
     Raises:
         InvalidRequest: It is neither.
     """
-    if text is None or text.casefold() in ("true", "false"):
-        return text is not None and text.casefold() == "true"
+    if text is None or text.lower() in ("true", "false"):
+        return text is not None and text.lower() == "true"
     raise InvalidRequest(f"{name} must be true or false, not {text!r}", code="invalid-option")
 
 
@@ -237,7 +237,7 @@ def asks_for_changes(options: Options) -> bool:
     """
     asked = False
     for name in ("readChangeFeed", "readChangeData"):
-        text = (options.get(name) or "false").strip().casefold()
+        text = (options.get(name) or "false").strip().lower()
         if text not in ("true", "false"):
             raise InvalidRequest(f"{name} must be true or false, not {text!r}", code="invalid-option")
         asked = asked or text == "true"

@@ -54,12 +54,12 @@ def open_scan(options: Mapping[str, str]) -> OpenedScan:
 
 def _folded(options: Mapping[str, str]) -> dict[str, str]:
     # Spark hands options over in lower case, in a mapping that does not care; a copy of it does.
-    return {name.casefold(): value for name, value in options.items()}
+    return {name.lower(): value for name, value in options.items()}
 
 
 def open_table_store(options: Mapping[str, str], url: str) -> Store:
     """The store of a URL, with the settings that the options carry."""
-    text = _folded(options).get(_SECRETS.casefold())
+    text = _folded(options).get(_SECRETS.lower())
     return open_store(url, msgspec.json.decode(text, type=dict[str, str]) if text else {})
 
 
@@ -78,13 +78,13 @@ def resolve_columns(asked: Sequence[str], known: Sequence[str]) -> tuple[str, ..
     """
     if isinstance(asked, str):
         raise InvalidRequest("columns must be a list of names", code="invalid-columns", hint=f"[{asked!r}]")
-    by_folded = {name.casefold(): name for name in reversed(known)}
+    by_folded = {name.lower(): name for name in reversed(known)}
     found: list[str] = []
     for name in asked:
         if name == "*":
             found.extend(known)
-        elif name in known or name.casefold() in by_folded:
-            found.append(name if name in known else by_folded[name.casefold()])
+        elif name in known or name.lower() in by_folded:
+            found.append(name if name in known else by_folded[name.lower()])
         else:
             raise InvalidRequest(
                 f"there is no column {name!r}", code="unknown-column", column=name, hint=suggest(name, known)

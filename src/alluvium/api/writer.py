@@ -89,6 +89,6 @@ def parse_mode(mode: str) -> str:
         InvalidRequest: There is no such mode.
     """
     text = plain(mode) if isinstance(mode, str) else str(mode)
-    if text.casefold() not in _MODES:
+    if text.lower() not in _MODES:
         raise InvalidRequest(f"unknown mode {mode!r}", code="unknown-mode", hint=suggest(text, _MODES))
-    return _MODES[text.casefold()]
+    return _MODES[text.lower()]

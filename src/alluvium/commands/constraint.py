@@ -48,7 +48,7 @@ def add_checked_constraint(
         condition = _kept_text(rows, name, condition)
         # Whether it may be added at all is known before a pass over the data.
         added = add_constraint(snapshot.config, name, condition).config
-        check = constraint_check(CONSTRAINT_PREFIX + name.casefold(), condition, added)
+        check = constraint_check(CONSTRAINT_PREFIX + name.lower(), condition, added)
         # Writers read it in a session of its own, where it may be none.
         with_checks(rows, [check])
         ensure_holds(rows, name, condition, columns_named(condition, snapshot.config.schema))

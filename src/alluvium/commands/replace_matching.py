@@ -64,8 +64,8 @@ class Matching:
         """
         if self.columns is None:
             return df
-        brought = {name.casefold() for name in df.columns}
-        own = Struct(tuple(f for f in target.schema.fields if f.name.casefold() in brought))
+        brought = {name.lower() for name in df.columns}
+        own = Struct(tuple(f for f in target.schema.fields if f.name.lower() in brought))
         return align(df, own, assignment).alias(_SOURCE)
 
     @property
@@ -118,7 +118,7 @@ def _ensure_columns(df: DataFrame, target: DeltaTarget, matching: Matching) -> N
     sides = (target.snapshot.config.schema.names, tuple(df.columns))
     for name in matching.columns or ():
         for side, names in zip(("the table", "the data"), sides, strict=True):
-            if name.casefold() not in {other.casefold() for other in names}:
+            if name.lower() not in {other.lower() for other in names}:
                 raise InvalidRequest(
                     f"replaceUsing names {name!r}, which {side} lacks",
                     code="unknown-column",

@@ -63,10 +63,10 @@ class RowColumns:
 
     def beside(self, taken: Iterable[str]) -> RowColumns:
         """The same under names that no column of a table has, even where case does not count."""
-        folded = {name.casefold() for name in taken}
+        folded = {name.lower() for name in taken}
 
         def unused(name: str) -> str:
-            return unused(f"{name}_") if name.casefold() in folded else name
+            return unused(f"{name}_") if name.lower() in folded else name
 
         tracked = (None if name is None else unused(name) for name in (self.row_id, self.row_version))
         return RowColumns(unused(self.file), unused(self.row), *tracked)

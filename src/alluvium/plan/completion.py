@@ -49,8 +49,8 @@ def lacking(plan: WritePlan, schema: Struct, columns: Collection[str], *, may_la
             `"schema-mismatch"`: they lack a partition column.
         CorruptTable: As of `length_checks`.
     """
-    brought = {name.casefold() for name in columns}
-    derived = [d for d in plan.derived if d.column.casefold() not in brought]
+    brought = {name.lower() for name in columns}
+    derived = [d for d in plan.derived if d.column.lower() not in brought]
     missing = {d.column for d in derived}
     _ensure_not_given(plan.numbered, brought)
     if not may_lack_partitions:
@@ -58,7 +58,7 @@ def lacking(plan: WritePlan, schema: Struct, columns: Collection[str], *, may_la
     own = tuple(d.check for d in plan.derived if d.check is not None and d.column not in missing)
     return Lacking(
         tuple(d for d in derived if d.is_constant),
-        tuple(n for n in plan.numbered if n.column.casefold() not in brought),
+        tuple(n for n in plan.numbered if n.column.lower() not in brought),
         tuple(d for d in derived if not d.is_constant),
         plan.checks + own + length_checks(schema),
         tuple(d for d in plan.filled if d.column not in missing),
@@ -67,7 +67,7 @@ def lacking(plan: WritePlan, schema: Struct, columns: Collection[str], *, may_la
 
 def _ensure_partitioned(plan: WritePlan, brought: set[str], computed: set[str]) -> None:
     """Rows that do not say in which partition they are would all go to that of null, which nobody meant."""
-    missing = [name for name in plan.partition_by if name.casefold() not in brought and name not in computed]
+    missing = [name for name in plan.partition_by if name.lower() not in brought and name not in computed]
     if missing:
         raise InvalidRequest(
             f"the data lacks the partition column {missing[0]!r}",
@@ -79,7 +79,7 @@ def _ensure_partitioned(plan: WritePlan, brought: set[str], computed: set[str]) 
 
 def _ensure_not_given(numbered: Sequence[Numbered], brought: set[str]) -> None:
     for column in numbered:
-        if column.column.casefold() in brought and not column.accepts_data:
+        if column.column.lower() in brought and not column.accepts_data:
             raise InvalidRequest(
                 f"values of column {column.column!r} are made by the table alone (GENERATED ALWAYS AS IDENTITY)",
                 code="numbers-given",

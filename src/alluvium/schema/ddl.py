@@ -110,11 +110,11 @@ class _Parser:
         return re.sub(r"\s+", "", self._text).lower()
 
     def type(self, depth: int) -> DataType:
-        word = self._next().casefold()
+        word = self._next().lower()
         if depth > _MAX_DEPTH:
             raise self._error("too deeply nested")
         if word in _NAMES:
-            if self._declares and self._peek().casefold() == "collate":
+            if self._declares and self._peek().lower() == "collate":
                 self._at += 2
             return _NAMES[word]
         if word in _DECIMALS:
@@ -171,12 +171,12 @@ class _Parser:
             self._expect(":")
         data_type = self.type(depth)
         nullable = True
-        if self._peek().casefold() == "not":
+        if self._peek().lower() == "not":
             self._next()
             self._expect("null")
             nullable = False
         metadata: dict[str, JsonValue] = {}
-        if self._peek().casefold() == "comment":
+        if self._peek().lower() == "comment":
             self._next()
             metadata["comment"] = re.sub(r"\\(.)", r"\1", self._next()[1:-1])
         return Field(name, data_type, nullable, metadata)
@@ -212,7 +212,7 @@ class _Parser:
 
     def _expect(self, token: str) -> None:
         found = self._next()
-        if found.casefold() != token:
+        if found.lower() != token:
             raise self._error(f"expected {token!r}, found {found!r}")
 
     def end(self) -> None:

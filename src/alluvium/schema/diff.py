@@ -20,5 +20,5 @@ def schema_diff(table: Struct, data: Struct) -> str:
 
 
 def _lines(schema: Struct) -> Iterator[str]:
-    for path, f in sorted(schema.leaves(), key=lambda leaf: [name.casefold() for name in leaf[0]]):
-        yield f"{'.'.join(path).casefold()}: {f.type}"
+    for path, f in sorted(schema.leaves(), key=lambda leaf: [name.lower() for name in leaf[0]]):
+        yield f"{'.'.join(path).lower()}: {f.type}"

@@ -48,7 +48,7 @@ def find_path(schema: Struct, path: Path) -> tuple[Path, DataType, Field | None]
         inner = _inner(current, part)
         if inner is None:
             raise _unknown(path, part, _inner_names(current))
-        spelled.append(part.casefold())
+        spelled.append(part.lower())
         current, found = inner, None
     return tuple(spelled), current, found
 
@@ -92,7 +92,7 @@ def with_inner(data_type: DataType, part: str, inner: DataType) -> DataType:
     if isinstance(data_type, Array):
         return replace(data_type, element=inner)
     assert isinstance(data_type, Map)
-    return replace(data_type, key=inner) if part.casefold() == "key" else replace(data_type, value=inner)
+    return replace(data_type, key=inner) if part.lower() == "key" else replace(data_type, value=inner)
 
 
 def insert_field(struct: Struct, new: Field, position: Position | None) -> Struct:
@@ -106,10 +106,10 @@ def insert_field(struct: Struct, new: Field, position: Position | None) -> Struc
         return Struct((*fields, new))
     if position.after is None:
         return Struct((new, *fields))
-    names = [f.name.casefold() for f in fields]
-    if position.after.casefold() not in names:
+    names = [f.name.lower() for f in fields]
+    if position.after.lower() not in names:
         raise _unknown((position.after,), position.after, struct.names)
-    fields.insert(names.index(position.after.casefold()) + 1, new)
+    fields.insert(names.index(position.after.lower()) + 1, new)
     return Struct(tuple(fields))
 
 
@@ -117,7 +117,7 @@ def move_field(struct: Struct, name: str, position: Position) -> Struct:
     """The struct with a field at another place."""
     found = struct.find(name)
     assert found is not None, "the path was found before"
-    if position.after is not None and position.after.casefold() == name.casefold():
+    if position.after is not None and position.after.lower() == name.lower():
         return struct
     return insert_field(Struct(tuple(f for f in struct.fields if f is not found)), found, position)
 
@@ -129,7 +129,7 @@ def replace_field(struct: Struct, name: str, new: Field) -> Struct:
 
 
 def _inner(data_type: DataType, part: str) -> DataType | None:
-    folded = part.casefold()
+    folded = part.lower()
     if isinstance(data_type, Array) and folded == "element":
         return data_type.element
     if isinstance(data_type, Map) and folded in ("key", "value"):

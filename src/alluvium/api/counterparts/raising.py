@@ -52,7 +52,7 @@ def counterparts(door: str, table_format: str = "delta") -> Iterator[None]:
     try:
         yield
     except AlluviumError as error:
-        if table_format.casefold() != "delta" or isinstance(error, (_Counterparted, TypeError, ValueError)):
+        if table_format.lower() != "delta" or isinstance(error, (_Counterparted, TypeError, ValueError)):
             # Also what delta-spark's Python says of wrong arguments: it has no condition.
             raise
         found = find_counterpart(error, door) or _of_spark(error)

@@ -291,9 +291,9 @@ def parse_position(position: PositionLike) -> Position | None:
     if position is None:
         return None
     words = position.strip().split(None, 1) if isinstance(position, str) else texts_of(position, "a place")
-    if len(words) == 1 and words[0].casefold() == "first":
+    if len(words) == 1 and words[0].lower() == "first":
         return Position()
-    if len(words) == 2 and words[0].casefold() == "after":
+    if len(words) == 2 and words[0].lower() == "after":
         (name,) = parse_column_path(words[1]) if isinstance(position, str) else (words[1],)
         return Position(name)
     raise InvalidRequest(f"{position!r} is not a place for a column", code="invalid-position", hint="first, or after x")

@@ -111,7 +111,7 @@ def over_connect(spark: SparkSession, parts: tuple[str, ...]) -> TableAccess:
     Raises:
         UnsupportedFeature: It is another name (`no-jvm-for-names`).
     """
-    if len(parts) == 2 and parts[0].casefold() == PROVIDER:
+    if len(parts) == 2 and parts[0].lower() == PROVIDER:
         return TableAccess(spark, parts[1])
     raise names_are_the_servers(parts)
 
@@ -156,7 +156,7 @@ def path_in_name(spark: SparkSession, name: str) -> str | None:
         # What databases there are is the server's to know, and names of its catalog are refused.
         return over_connect(spark, parse_column_path(name)).url
     parts = parse_name(spark, name)
-    if len(parts) != 2 or parts[0].casefold() != PROVIDER:
+    if len(parts) != 2 or parts[0].lower() != PROVIDER:
         return None
     return parts[1] if is_path(parts[1]) or not has_database(spark, PROVIDER) else None
 

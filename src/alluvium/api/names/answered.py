@@ -75,7 +75,7 @@ def table_named(spark: SparkSession, asked: AskedTable) -> JavaObject | None:
             return None
         provider, url, known = entry.table.provider, entry.table.location, entry
     elif names_path:
-        provider, url = asked.namespace[0].casefold(), asked.name
+        provider, url = asked.namespace[0].lower(), asked.name
     else:
         return None
     try:
@@ -113,7 +113,7 @@ def _trailing(columns: Sequence[str], partitions: tuple[str, ...]) -> tuple[str,
 
 def _names_path(spark: SparkSession, asked: AskedTable) -> bool:
     """Whether ``delta.`/path` `` is asked for. A database of that name has what is called so."""
-    if len(asked.namespace) != 1 or asked.namespace[0].casefold() not in PROVIDERS:
+    if len(asked.namespace) != 1 or asked.namespace[0].lower() not in PROVIDERS:
         return False
     if not has_database(spark, asked.namespace[0]):
         return True

@@ -98,11 +98,11 @@ def _ensure_partitioned(df: DataFrame, config: TableConfig) -> None:
     Raises:
         InvalidRequest: They do not, and the table does not compute it.
     """
-    brought = {name.casefold() for name in df.columns}
+    brought = {name.lower() for name in df.columns}
     for name in config.partition_columns:
         found = config.schema.find(name)
         is_filled = found is not None and any(key in found.metadata for key in (DEFAULT, GENERATION))
-        if name.casefold() not in brought and not is_filled:
+        if name.lower() not in brought and not is_filled:
             raise InvalidRequest(
                 f"the data lacks the partition column {name!r}",
                 code="schema-mismatch",

@@ -43,7 +43,7 @@ def _told_of(spark: SparkSession, parts: tuple[str, ...]) -> JavaObject | None:
 
 
 def _key(parts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(part.casefold() for part in parts)
+    return tuple(part.lower() for part in parts)
 
 
 def insertable_access(spark: SparkSession, name: str) -> TableAccess | None:
@@ -85,12 +85,7 @@ def named_table(alias: JavaObject) -> str | None:
         return None
     qualifier = alias.identifier().qualifier()
     parts = [str(qualifier.apply(n)) for n in range(qualifier.size())]
-    if (
-        len(parts) == 2
-        and parts[0].casefold() == _CATALOG
-        and parts[1].casefold() == PROVIDER
-        and "/" in str(alias.alias())
-    ):
+    if len(parts) == 2 and parts[0].lower() == _CATALOG and parts[1].lower() == PROVIDER and "/" in str(alias.alias()):
         # Of delta.`/path`, to which Spark puts its catalog.
         parts = parts[1:]
     return quoted_name((*parts, str(alias.alias()))) if parts else None

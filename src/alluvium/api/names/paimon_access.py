@@ -65,8 +65,8 @@ class PaimonAccess:
         if parse_merging(options, self.spark).is_asked:
             given = rows
         else:
-            brought = {name.casefold() for name in rows.columns}
-            wanted = [f for f in self.schema().fields if f.name.casefold() in brought]
+            brought = {name.lower() for name in rows.columns}
+            wanted = [f for f in self.schema().fields if f.name.lower() in brought]
             given = align(rows, Struct(tuple(wanted)), Assignment.CAST)
         return write_paimon(given, store, "Overwrite" if overwrite else "Append", partition_by, options, DEFAULT_RETRY)
 
@@ -105,6 +105,6 @@ def known_paimon(spark: SparkSession, name: str) -> PaimonAccess | None:
     if entry is not None:
         return PaimonAccess(spark, entry.location, entry) if entry.provider == PROVIDER else None
     parts = parse_name(spark, name)
-    if len(parts) != 2 or parts[0].casefold() != PROVIDER:
+    if len(parts) != 2 or parts[0].lower() != PROVIDER:
         return None
     return PaimonAccess(spark, parts[1]) if is_path(parts[1]) or not has_database(spark, PROVIDER) else None

@@ -138,12 +138,12 @@ class TableWriter:
     def _is_ours(self, creates: bool = False) -> bool:
         spark = self._df.sparkSession
         if creates and self._provider is not None:
-            if self._provider.casefold() == PAIMON.name:
+            if self._provider.lower() == PAIMON.name:
                 raise of_no_warehouse(self._name)
-            return self._provider.casefold() == PROVIDER
+            return self._provider.lower() == PROVIDER
         if known_access(spark, self._name) is not None:
             return True
-        return creates and str(spark.conf.get("spark.sql.sources.default")).casefold() == PROVIDER
+        return creates and str(spark.conf.get("spark.sql.sources.default")).lower() == PROVIDER
 
     def _partition_names(self) -> tuple[str, ...]:
         names = []

@@ -85,7 +85,7 @@ def open_warehouses(spark: SparkSession, catalogs: Mapping[str, str]) -> None:
         )
     known = {} if not catalogs else warehouses_of(spark)
     for name, url in catalogs.items():
-        if _NAME.fullmatch(name) is None or name.casefold() in (_SESSION_CATALOG, "sys", *_OF_PATHS):
+        if _NAME.fullmatch(name) is None or name.lower() in (_SESSION_CATALOG, "sys", *_OF_PATHS):
             raise InvalidRequest(f"a catalog cannot be called {name!r}", code="invalid-name", hint="letters and digits")
         known[name] = session_opener(spark, None)(url).url
     if catalogs:
@@ -159,7 +159,7 @@ def described_table(schema: Struct, partitions: Sequence[str], properties: Mappi
     options = {k: v for k, v in properties.items() if k not in _SPARKS and not k.startswith("option.")}
     comment, location = options.pop("comment", None), options.pop("location", None)
     provider = properties.get("provider", _PROVIDER)
-    if provider.casefold() != _PROVIDER:
+    if provider.lower() != _PROVIDER:
         raise UnsupportedFeature(
             f"a warehouse has Paimon tables, and none of the format {provider}",
             code="unsupported-option",
@@ -430,7 +430,7 @@ class _Warehouse:
     def _of_path(self, arguments: Sequence[JavaObject]) -> JavaObject:
         """What ``delta.`/path` `` is to the session's own catalog; other formats Spark knows itself."""
         namespace = _parts(arguments[0].namespace())
-        if len(namespace) != 1 or namespace[0].casefold() not in _OF_PATHS:
+        if len(namespace) != 1 or namespace[0].lower() not in _OF_PATHS:
             return self._no_table(arguments[0])
         manager = self._spark._jsparkSession.sessionState().catalogManager()
         return manager.catalog(_SESSION_CATALOG).loadTable(*arguments)

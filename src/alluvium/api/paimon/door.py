@@ -78,7 +78,7 @@ def paimon_point(version: int | None, timestamp_ms: int | None, tag: str | None)
 
 def dynamic_options(given: Mapping[str, str]) -> dict[str, str]:
     """Those of a reader's options that are the table's: all but the settings of file systems and of Spark."""
-    return {key: value for key, value in given.items() if not key.casefold().startswith(_OF_OTHERS)}
+    return {key: value for key, value in given.items() if not key.lower().startswith(_OF_OTHERS)}
 
 
 def option_texts(options: Mapping[str, object] | None) -> dict[str, str]:

@@ -51,8 +51,8 @@ def parse_merging(options: Mapping[str, object], spark: SparkSession) -> Merging
     Raises:
         InvalidRequest: Something that is neither true nor false (`"invalid-option"`).
     """
-    said = {key.casefold(): value for key, value in options.items()}
-    asked = [_flag(name, said[name.casefold()]) for name in (_ALIAS, _MERGES) if name.casefold() in said]
+    said = {key.lower(): value for key, value in options.items()}
+    asked = [_flag(name, said[name.lower()]) for name in (_ALIAS, _MERGES) if name.lower() in said]
     is_asked = any(asked) if asked else _flag(_MERGES, spark.conf.get(MERGE_SETTING, "false"))
     explicit = said.get(_EXPLICIT, spark.conf.get(f"{_SETTING}{_EXPLICIT}", "false"))
     return Merging(is_asked, is_asked and _flag(_EXPLICIT, explicit))
@@ -83,7 +83,7 @@ def merge_schema(df: DataFrame, store: Store, branch: str, merging: Merging, ret
 
 
 def _flag(name: str, value: object) -> bool:
-    text = str(value).strip().casefold()
+    text = str(value).strip().lower()
     if text not in ("true", "false"):
         raise InvalidRequest(f"the option {name!r} must be true or false, not {value!r}", code="invalid-option")
     return text == "true"

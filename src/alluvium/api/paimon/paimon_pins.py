@@ -47,7 +47,7 @@ def open_pinned(
     store: Store, given: Mapping[str, str], time_zone: str, open_any: Callable[[str], Store]
 ) -> PaimonSource:
     """The state that options name; the newest where they name none."""
-    text = given.get(_PIN.casefold())
+    text = given.get(_PIN.lower())
     if text is None:
         asked = {name: value for name, value in given.items() if name == _BRANCH or name.startswith(_POINTS)}
         return PaimonSource(load_snapshot(store, _point(given, time_zone), MAIN_BRANCH, asked, time_zone, open_any))

@@ -89,7 +89,7 @@ def paimon_sink(spark: SparkSession, said: SaidOfWriter, url: str, open_any: Cal
             code="unsupported-trigger",
             hint='trigger(processingTime="1 second"), or trigger(availableNow=True)',
         )
-    options = {key: value for key, value in said.options.items() if key.casefold() not in _OF_QUERIES}
+    options = {key: value for key, value in said.options.items() if key.lower() not in _OF_QUERIES}
     if said.cluster_by:
         raise UnsupportedFeature(
             "a stream does not cluster Paimon tables",

@@ -72,16 +72,16 @@ def parse_paimon_options(given: Mapping[str, object]) -> PaimonOptions:
         InvalidRequest: An option that nobody knows.
         UnsupportedFeature: One that is for tables of the other format.
     """
-    names = {name.casefold(): name for name in (*_KNOWN, *_LATER)}
+    names = {name.lower(): name for name in (*_KNOWN, *_LATER)}
     sorted_: tuple[dict[str, str], dict[str, str], dict[str, str]] = ({}, {}, {})
     known, table, engine = sorted_
     for key, value in given.items():
         if value is None:
             continue
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        canonical = names.get(key.casefold())
+        canonical = names.get(key.lower())
         if canonical in _LATER:
-            if text.casefold() != ("true" if canonical == "dataChange" else "false"):
+            if text.lower() != ("true" if canonical == "dataChange" else "false"):
                 raise UnsupportedFeature(
                     f"the option {canonical!r} is not for Paimon tables",
                     code="unsupported-option",
@@ -250,7 +250,7 @@ def _new_schema(df: DataFrame, store: Store, names: Sequence[str], options: Paim
 
 def _parse_replace(options: PaimonOptions, save_mode: str, target: PaimonTarget, spark: SparkSession) -> Replace | None:
     where = options.known.get("replaceWhere")
-    mode = options.known.get("partitionOverwriteMode", "static").casefold()
+    mode = options.known.get("partitionOverwriteMode", "static").lower()
     if mode not in ("static", "dynamic"):
         raise InvalidRequest(f"partitionOverwriteMode must be static or dynamic, not {mode!r}", code="invalid-option")
     if save_mode != "Overwrite":
@@ -287,10 +287,10 @@ def _parse_rebalance(options: PaimonOptions) -> bool | None:
     text = options.known.get("optimizeWrite")
     if text is None:
         return None
-    if text.casefold() not in ("true", "false"):
+    if text.lower() not in ("true", "false"):
         raise InvalidRequest(f"the option 'optimizeWrite' must be true or false, not {text!r}", code="invalid-option")
     # Rows of buckets are brought together in any case.
-    return True if text.casefold() == "true" else None
+    return True if text.lower() == "true" else None
 
 
 def _engine_options(options: PaimonOptions) -> tuple[tuple[str, str], ...]:

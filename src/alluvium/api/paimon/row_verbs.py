@@ -170,7 +170,7 @@ class RowVerbs:
             CommitConflict: Another compaction won every time.
         """
         self._ensure_main()
-        if compact_strategy.casefold() not in ("full", "minor"):
+        if compact_strategy.lower() not in ("full", "minor"):
             raise InvalidRequest(
                 f"there is no compact_strategy {compact_strategy!r}", code="invalid-option", hint="full or minor"
             )
@@ -182,10 +182,10 @@ class RowVerbs:
         # Loaded by name, as for rows.
         rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
         ordering = None
-        if order_strategy is not None and order_strategy.casefold() != "none":
+        if order_strategy is not None and order_strategy.lower() != "none":
             names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
-            ordering = rows.Ordering(order_strategy.casefold(), names)
-        is_full = compact_strategy.casefold() == "full"
+            ordering = rows.Ordering(order_strategy.lower(), names)
+        is_full = compact_strategy.lower() == "full"
         done: Committed = rows.compact(
             self._store, self._storage_options, where, retry, spark, ordering, is_full, idle_since_ms, self._options
         )

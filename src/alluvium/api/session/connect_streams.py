@@ -50,7 +50,7 @@ def load_stream(
     if schema is not None:
         self.schema(schema)
     self.options(**options)
-    named = str(self._format).casefold()
+    named = str(self._format).lower()
     if named not in FORMATS:
         return original(self, path)
     spark: SparkSession = self._client
@@ -67,7 +67,7 @@ def load_stream(
 
 def stream_table(original: Callable[..., DataFrame], self: Any, tableName: str) -> DataFrame:
     """`DataStreamReader.table` of a Connect session."""
-    if tableName.strip().casefold().startswith(tuple(f"{name}.`" for name in FORMATS)):
+    if tableName.strip().lower().startswith(tuple(f"{name}.`" for name in FORMATS)):
         _refuse("a stream of a table by its name", 'name its path: .format(...).load("s3://bucket/table")')
     return original(self, tableName)
 
@@ -97,7 +97,7 @@ def start_stream(
         with counterparts("writeStream", said.format):
             return _start(self, scans, said, path)
     write = self._write_proto
-    if said.format.casefold() in FORMATS and not (write.HasField("foreach_batch") or write.HasField("foreach_writer")):
+    if said.format.lower() in FORMATS and not (write.HasField("foreach_batch") or write.HasField("foreach_writer")):
         if not ConnectFrame(self._write_stream._child, self._session).isStreaming:
             # A text of SQL and a view are the server's, which sees of a stream of ours only that it has no rows.
             _refuse(
@@ -115,7 +115,7 @@ def start_stream(
 def stream_to_table(original: Callable[..., Any], self: Any, tableName: str, *args: Any, **kwargs: Any) -> Any:
     """`DataStreamWriter.toTable` of a Connect session."""
     named = kwargs.get("format") or (args[0] if args else None) or self._write_proto.format
-    if _scans(self) or str(named).casefold() in FORMATS:
+    if _scans(self) or str(named).lower() in FORMATS:
         _refuse("a stream into a table by its name", 'name its path: .start("s3://bucket/table")')
     return original(self, tableName, *args, **kwargs)
 
@@ -155,7 +155,7 @@ def _start(writer: Any, scans: Sequence[StreamedScan], said: SaidOfWriter, path:
     open_any, name = session_opener(spark, None), str(writer._write_proto.query_name) or None
     trigger = _trigger(writer, said)
     if said.mode != "Append" and not (function is not None and said.mode == "Update"):
-        _refuse(f"the output mode {said.mode.casefold()}, which needs state,", 'take outputMode("append")')
+        _refuse(f"the output mode {said.mode.lower()}, which needs state,", 'take outputMode("append")')
     ensure_stateless(spark, plan, scan)
     if function is None:
         target = _target(spark, ConnectFrame(plan, spark).schema, said, path, open_any)
@@ -175,7 +175,7 @@ def _start(writer: Any, scans: Sequence[StreamedScan], said: SaidOfWriter, path:
 def _target(
     spark: SparkSession, schema: StructType, said: SaidOfWriter, path: str | None, open_any: Callable[[str], Store]
 ) -> WriteBatch:
-    named = said.format.casefold()
+    named = said.format.lower()
     if named == PROVIDER:
         return delta_sink(schema, said, table_path(spark, path, said.options, "start"), open_any)
     if named == "paimon":
@@ -199,7 +199,7 @@ def _trigger(writer: Any, said: SaidOfWriter) -> Trigger:
     if not text:
         return Trigger()
     match = _SPAN.fullmatch(text)
-    unit = None if match is None else _SECONDS.get(match[2].casefold()) or _SECONDS.get(match[2].casefold().rstrip("s"))
+    unit = None if match is None else _SECONDS.get(match[2].lower()) or _SECONDS.get(match[2].lower().rstrip("s"))
     if match is None or unit is None:
         raise InvalidRequest(
             f"{text!r} is no time between batches", code="invalid-option", hint='processingTime="10 seconds"'
@@ -208,7 +208,7 @@ def _trigger(writer: Any, said: SaidOfWriter) -> Trigger:
 
 
 def _checkpoint(spark: SparkSession, said: SaidOfWriter, name: str | None) -> str:
-    given = next((v for k, v in said.options.items() if k.casefold() == "checkpointlocation"), None)
+    given = next((v for k, v in said.options.items() if k.lower() == "checkpointlocation"), None)
     if given:
         return given
     below = spark.conf.get("spark.sql.streaming.checkpointLocation", None)

@@ -330,7 +330,7 @@ def _create_table(
 ) -> DataFrame:
     spark = self._sparkSession
     kind = source or spark.conf.get("spark.sql.sources.default")
-    if not is_enabled(spark) or str(kind).casefold() != PROVIDER:
+    if not is_enabled(spark) or str(kind).lower() != PROVIDER:
         return original(self, tableName, path, source, schema, description, **options)
     with counterparts("create"):
         return create_in_catalog(spark, tableName, path, schema, description, options)
@@ -341,7 +341,7 @@ def _format(owner: DataFrameReader | DataFrameWriter, name: str | None) -> str |
     if not is_enabled(_session(owner)):
         return None
     source = name or said_of(owner).format or _session(owner).conf.get("spark.sql.sources.default")
-    return source if str(source).casefold() in FORMATS else None
+    return source if str(source).lower() in FORMATS else None
 
 
 def _session(owner: DataFrameReader | DataFrameWriter) -> SparkSession:
@@ -442,7 +442,7 @@ def _paimon_name(writer: DataFrameWriter, name: str, format: str | None = None) 
     """What a name means, if it is a Paimon table's, or is to be one's."""
     spark = _session(writer)
     found = paimon_name(spark, name) if is_enabled(spark) else None
-    if found is not None or str(_format(writer, format)).casefold() != PAIMON or is_connect(spark):
+    if found is not None or str(_format(writer, format)).lower() != PAIMON or is_connect(spark):
         return found
     return PaimonName(spark, name, None)
 
@@ -450,7 +450,7 @@ def _paimon_name(writer: DataFrameWriter, name: str, format: str | None = None) 
 def _appends_to_ours(writer: DataFrameWriter, name: str, format: str | None, mode: str | None) -> bool:
     """Whether rows are appended to a table of ours by name: that needs no format."""
     said, spark = said_of(writer), _session(writer)
-    if format or said.format or str(mode or said.mode).casefold() != "append" or is_connect(spark):
+    if format or said.format or str(mode or said.mode).lower() != "append" or is_connect(spark):
         return False
     return is_enabled(spark) and known_access(spark, name) is not None
 
@@ -458,7 +458,7 @@ def _appends_to_ours(writer: DataFrameWriter, name: str, format: str | None, mod
 def _ensure_not_ours(writer: DataFrameWriter, name: str, mode: str) -> None:
     """Rows of another format are not appended to a table of ours; Spark would look for a class that reads it."""
     spark = _session(writer)
-    if mode.casefold() == "append" and not is_connect(spark) and is_enabled(spark) and known_access(spark, name):
+    if mode.lower() == "append" and not is_connect(spark) and is_enabled(spark) and known_access(spark, name):
         with counterparts("saveAsTable"):
             raise InvalidRequest(
                 f"{name!r} is a Delta table",
@@ -473,7 +473,7 @@ def _insert_into(
     if not is_enabled(self._spark):
         return original(self, tableName, overwrite)
     said = said_of(self)
-    overwrites = overwrite if overwrite is not None else str(said.mode).casefold() == "overwrite"
+    overwrites = overwrite if overwrite is not None else str(said.mode).lower() == "overwrite"
     access = insertable_access(self._spark, tableName)
     if access is not None:
         with counterparts("insertInto"):

@@ -164,7 +164,7 @@ def _made(df: DataFrame, name: PaimonName, wanted: MadeOfRows) -> Committed:
 
 
 def _ensure_format(name: PaimonName, provider: str | None) -> None:
-    if provider is not None and provider.casefold() != PROVIDER:
+    if provider is not None and provider.lower() != PROVIDER:
         raise InvalidRequest(
             f"{name.text!r} is the name of a Paimon table, not of the format {provider}",
             code="format-of-table",

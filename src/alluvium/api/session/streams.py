@@ -40,12 +40,12 @@ def load_stream(
         self.schema(schema)
     self.options(**options)
     said = said_of_reader(self)
-    if said.format.casefold() not in FORMATS:
+    if said.format.lower() not in FORMATS:
         return original(self, path)
     with counterparts("readStream", said.format):
         spark = self._spark
         ensure_unnamed(said.name, wants_names(spark))
-        read = read_delta_stream if said.format.casefold() == PROVIDER else read_paimon_stream
+        read = read_delta_stream if said.format.lower() == PROVIDER else read_paimon_stream
         rows = read(spark, table_path(spark, path, said.options, "load"), said.options, session_opener(spark, None))
         if said.schema is not None and said.schema.simpleString() != rows.schema.simpleString():
             raise InvalidRequest(
@@ -88,9 +88,9 @@ def start_stream(
     """`DataStreamWriter.start`."""
     tell_writer(self, format, outputMode, partitionBy, queryName, options)
     said = said_of_writer(self)
-    if said.format.casefold() not in FORMATS:
+    if said.format.lower() not in FORMATS:
         return original(self, path)
-    start = start_into if said.format.casefold() == PROVIDER else start_into_paimon
+    start = start_into if said.format.lower() == PROVIDER else start_into_paimon
     with counterparts("writeStream", said.format):
         return start(self, table_path(self._spark, path, said.options, "start"), session_opener(self._spark, None))
 
@@ -113,7 +113,7 @@ def stream_to_table(
         self.options(**_branch(paimon))
         return start_into_paimon(self, paimon.url, session_opener(spark, None))
     is_ours = known_access(spark, tableName) is not None
-    if not is_ours and not (said.format.casefold() in FORMATS and not spark.catalog.tableExists(tableName)):
+    if not is_ours and not (said.format.lower() in FORMATS and not spark.catalog.tableExists(tableName)):
         return original(self, tableName)
     with counterparts("writeStream", said.format):
         if not is_ours:
@@ -146,7 +146,7 @@ def tell_writer(
 
 
 def _ensure_delta(name: str) -> None:
-    if name.casefold() != PROVIDER:
+    if name.lower() != PROVIDER:
         raise UnsupportedFeature(
             f"a stream makes no {name} table by its name",
             code="unsupported-stream",

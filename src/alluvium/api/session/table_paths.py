@@ -24,8 +24,8 @@ def table_path(spark: SparkSession, path: object, options: Mapping[str, Any], me
     Raises:
         InvalidRequest: There is none (`"no-path"`), or both are given (`"contradicting-options"`).
     """
-    option = next((v for k, v in options.items() if k.casefold() == "path"), None)
-    if None not in (path, option) and str(spark.conf.get(_PATH_OPTION, "false")).casefold() != "true":
+    option = next((v for k, v in options.items() if k.lower() == "path"), None)
+    if None not in (path, option) and str(spark.conf.get(_PATH_OPTION, "false")).lower() != "true":
         raise InvalidRequest(
             f"there is a 'path' option set and {method}() is called with a path parameter",
             code="contradicting-options",

@@ -249,7 +249,7 @@ def _with_variables(spark: SparkSession, text: str) -> str:
 
 def _settings(spark: SparkSession) -> Settings:
     def is_on(name: str) -> bool:
-        return str(spark.conf.get(name, "false")).casefold() == "true"
+        return str(spark.conf.get(name, "false")).lower() == "true"
 
     quoted = is_on("spark.sql.ansi.enabled") and is_on("spark.sql.ansi.doubleQuotedIdentifiers")
     return Settings(is_on("spark.sql.parser.escapedStringLiterals"), quoted)

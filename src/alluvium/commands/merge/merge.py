@@ -148,7 +148,7 @@ def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> De
     if request.evolves:
         names = taken_names(request.clauses, request.name)
         # Of no other column anything need be known: it may be of a type that no table has.
-        chosen = [f for f in request.source.schema.fields if names is None or f.name.casefold() in names]
+        chosen = [f for f in request.source.schema.fields if names is None or f.name.lower() in names]
         data = from_spark(StructType(chosen))
         assert isinstance(data, Struct)
         config = merged_config(config, taken_columns(request.clauses, data, request.name), casts=True)

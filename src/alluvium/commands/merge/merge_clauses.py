@@ -63,14 +63,14 @@ def _taken_paths(clauses: Sequence[Clause], table: Qualifier) -> list[tuple[str,
     about = [c for c in clauses if c.action is not Action.DELETE and c.when is not When.NOT_MATCHED_BY_SOURCE]
     if any(c.values is None for c in about):
         return None
-    paths = [tuple(part.casefold() for part in parse_column_path(name)) for c in about for name in c.values or ()]
+    paths = [tuple(part.lower() for part in parse_column_path(name)) for c in about for name in c.values or ()]
     return [*paths, *(without_table(path, table) for path in paths)]
 
 
 def _taken(source: Struct, path: tuple[str, ...], assigned: Sequence[tuple[str, ...]]) -> Struct:
     kept = []
     for f in source.fields:
-        here = (*path, f.name.casefold())
+        here = (*path, f.name.lower())
         if here in assigned:
             kept.append(f)
         elif isinstance(f.type, Struct) and any(p[: len(here)] == here for p in assigned):

@@ -41,8 +41,8 @@ class MergeValues:
     def given(self, clause: Clause) -> frozenset[str]:
         """The table's columns for which a clause has values."""
         if clause.values is None:
-            known = {name.casefold() for name in self.source.columns}
-            return frozenset(name for name in self.target.schema.names if name.casefold() in known)
+            known = {name.lower() for name in self.source.columns}
+            return frozenset(name for name in self.target.schema.names if name.lower() in known)
         return assigned_columns(self.named(clause), self.target.schema, self.name)
 
     def named(self, clause: Clause) -> Mapping[str, Column | str]:
@@ -115,7 +115,7 @@ class MergeValues:
             InvalidRequest: `"invalid-expression"`: there are several.
         """
         names = self.source.columns
-        alike = [place for place, known in enumerate(names) if known.casefold() == name.casefold()]
+        alike = [place for place, known in enumerate(names) if known.lower() == name.lower()]
         if is_case_sensitive(self.source.sparkSession):
             alike = [place for place in alike if names[place] == name] or alike
         if len(alike) > 1:
@@ -156,9 +156,9 @@ def _parts(
     where the schema evolves.
     """
     if keeps_fields and isinstance(source, Struct) and isinstance(target, Struct) and _lacks(source, target):
-        own = {f.name.casefold(): f for f in source.fields}
+        own = {f.name.lower(): f for f in source.fields}
         for f in target.fields:
-            known = own.get(f.name.casefold())
+            known = own.get(f.name.lower())
             if known is not None:
                 yield from _parts((*path, f.name), value.getField(known.name), known.type, f.type, keeps_fields)
         return
@@ -169,5 +169,5 @@ def _lacks(source: DataType, target: DataType) -> bool:
     """Whether a struct has not all fields of another, at any depth."""
     if not isinstance(source, Struct) or not isinstance(target, Struct):
         return False
-    own = {f.name.casefold(): f for f in source.fields}
-    return any(f.name.casefold() not in own or _lacks(own[f.name.casefold()].type, f.type) for f in target.fields)
+    own = {f.name.lower(): f for f in source.fields}
+    return any(f.name.lower() not in own or _lacks(own[f.name.lower()].type, f.type) for f in target.fields)

@@ -80,10 +80,10 @@ def _chosen(snapshot: Snapshot, columns: Sequence[str] | None) -> list[DataField
     fields = snapshot.schema.fields
     if columns is None:
         return [f for f in fields if _is_analyzed(f)]
-    by_name = {f.name.casefold(): f for f in fields}
+    by_name = {f.name.lower(): f for f in fields}
     chosen = []
     for name in columns:
-        own = by_name.get(name.casefold())
+        own = by_name.get(name.lower())
         if own is None:
             raise InvalidRequest(
                 f"the table has no column {name!r}",

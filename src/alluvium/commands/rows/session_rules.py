@@ -41,5 +41,5 @@ def change_policy(spark: SparkSession) -> StorePolicy:
         return StorePolicy.ANSI
     if not read_flag(spark, _CASTS_AS_ELSEWHERE, False):
         return policy_of(spark)
-    is_ansi = str(spark.conf.get("spark.sql.ansi.enabled")).casefold() == "true"
+    is_ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
     return StorePolicy.ANSI if is_ansi else StorePolicy.LEGACY

@@ -111,6 +111,6 @@ def _is_clock(node: Expression) -> TypeGuard[CallFunction | UnresolvedFunction]:
     if not isinstance(node, (CallFunction, UnresolvedFunction)):
         return False
     # It may be called with the schema that it is in.
-    name = node._name.rpartition(".")[2].strip("`").casefold()
+    name = node._name.rpartition(".")[2].strip("`").lower()
     # With arguments the others are no clocks.
     return name in CLOCKS and (not node._args or name == "current_time")

@@ -89,7 +89,7 @@ def steady(given: Column | str, names: Container[str], what: str) -> tuple[Colum
 
 
 def _names(tables: Mapping[str, Struct]) -> frozenset[str]:
-    return frozenset(f.name.casefold() for columns in tables.values() for f in columns.fields)
+    return frozenset(f.name.lower() for columns in tables.values() for f in columns.fields)
 
 
 def _known(spark: SparkSession, text: str | None, tables: Mapping[str, Struct]) -> Expression:

@@ -78,7 +78,7 @@ class ServerMergeRows(MergeRows):
         Raises:
             InvalidRequest: An expression does not resolve, or a column is unknown or does not fit.
         """
-        if self.name[-1].casefold() == self._coming.name.casefold():
+        if self.name[-1].lower() == self._coming.name.lower():
             raise Unresolvable(
                 f"the table and the source are both called {self._coming.name!r}",
                 code="ambiguous-name",
@@ -114,7 +114,7 @@ class ServerMergeRows(MergeRows):
             starred = self._values.starred(clause, self._coming.outputs)
             return {path: Asked(v.value, v.target, f"the value of {v.column!r}") for path, v in starred.items()}
         assert isinstance(self.target, DeltaTarget)
-        names = frozenset(f.name.casefold() for columns in tables.values() for f in columns.fields)
+        names = frozenset(f.name.lower() for columns in tables.values() for f in columns.fields)
         return asked_values(visible, self._values.named(clause), self.target, self.name, clause.shown, names)
 
     def _by_our_names(self, clause: Clause) -> Clause:

@@ -99,7 +99,7 @@ class ServerSource(MergeSource):
         if frame not in self.frames:
             return None
         first, *rest = parse_column_path(text)
-        places = [n for n, f in enumerate(self.fields) if f.name.casefold() == first.casefold()]
+        places = [n for n, f in enumerate(self.fields) if f.name.lower() == first.lower()]
         # Of several columns of one name the server says that they are.
         if len(places) != 1:
             return None

@@ -109,7 +109,7 @@ def _values(spark: SparkSession, target: DeltaTarget, request: UpdateRequest) ->
     schema, name = target.schema, request.name
     rows = no_rows(spark, schema, name[-1])
     given = without_made(request.values, target, name, is_insert=False)
-    asked = asked_values(rows, given, target, name, "UPDATE", frozenset(f.casefold() for f in schema.names))
+    asked = asked_values(rows, given, target, name, "UPDATE", frozenset(f.lower() for f in schema.names))
     return stored(rows, asked, StorePolicy.ANSI, _VALUE, fills=False)
 
 

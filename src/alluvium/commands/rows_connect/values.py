@@ -162,7 +162,7 @@ def _castable(spark: SparkSession, policy: StorePolicy) -> Callable[[DataType, D
     """Which casts do here what the policy says: how one behaves is fixed where the server analyses it, which is in the
     caller's session.
     """
-    is_ansi = str(spark.conf.get(_ANSI)).casefold() == "true"
+    is_ansi = str(spark.conf.get(_ANSI)).lower() == "true"
     wants_ansi = policy is not StorePolicy.LEGACY
     if policy is not StorePolicy.STRICT and is_ansi == wants_ansi:
         return lambda source, target: True

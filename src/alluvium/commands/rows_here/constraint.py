@@ -50,7 +50,7 @@ def add_constraint_here(
         _ensure_without_comments(name, condition)
         # Whether it may be added at all is known before a pass over the data.
         added = add_constraint(snapshot.config, name, condition).config
-        constraint_check(CONSTRAINT_PREFIX + name.casefold(), condition, added)
+        constraint_check(CONSTRAINT_PREFIX + name.lower(), condition, added)
         names = Names({_TABLE: snapshot.config.schema})
         must_hold = within(names.condition(condition, f"the constraint {name!r}"), _TABLE)
         _ensure_holds(snapshot, name, condition, must_hold)

@@ -41,13 +41,13 @@ class Names:
     @cached_property
     def _alone(self) -> dict[str, Field]:
         """Columns whose names say by themselves what is meant."""
-        counts = Counter(f.name.casefold() for columns in self.tables.values() for f in columns.fields)
-        taken = {name.casefold() for name in self.tables}
+        counts = Counter(f.name.lower() for columns in self.tables.values() for f in columns.fields)
+        taken = {name.lower() for name in self.tables}
         return {
             f.name: f
             for columns in self.tables.values()
             for f in columns.fields
-            if counts[f.name.casefold()] == 1 and f.name.casefold() not in taken
+            if counts[f.name.lower()] == 1 and f.name.lower() not in taken
         }
 
     def condition(self, text: str, what: str) -> Expression:
@@ -109,8 +109,8 @@ class Names:
 
 def ensure_distinct(names: Mapping[str, Struct]) -> None:
     """Refuses rows of which no name can say whose they are (`"ambiguous-name"`)."""
-    folded = Counter(name.casefold() for name in names)
-    twice = next((name for name in names if folded[name.casefold()] > 1), None)
+    folded = Counter(name.lower() for name in names)
+    twice = next((name for name in names if folded[name.lower()] > 1), None)
     if twice is not None:
         raise InvalidRequest(
             f"the table and the source are both called {twice!r}",

@@ -99,7 +99,7 @@ def assigned(
         f = _column(text, schema, table)
         if f.name in found:
             raise InvalidRequest(f"{f.name!r} is set twice", code="duplicate-column", column=f.name)
-        if value.strip().casefold() == _DEFAULT and schema.find(_DEFAULT) is None:
+        if value.strip().lower() == _DEFAULT and schema.find(_DEFAULT) is None:
             raise UnsupportedFeature(
                 "a column is set to its default by Spark alone", code="needs-spark", column=f.name,
                 hint="write the value, or leave the column out of an INSERT",
@@ -111,7 +111,7 @@ def assigned(
 
 def _column(text: str, schema: Struct, table: str) -> Field:
     path = parse_column_path(text)
-    if len(path) > 1 and path[0].casefold() == table.casefold():
+    if len(path) > 1 and path[0].lower() == table.lower():
         path = path[1:]
     found = schema.find(path[0])
     if found is None:

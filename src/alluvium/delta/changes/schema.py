@@ -43,7 +43,7 @@ def choose_config(latest: TableConfig, configs: Sequence[Change], mode: SchemaMo
     first, last = configs[0][1], configs[-1][1]
     mapped = any(config.mapping_mode != "none" for config in (first, last, latest))
     chosen = last if mapped and mode == "endVersion" else latest
-    taken = {name.casefold() for name in (*chosen.schema.names, *chosen.physical_schema.names)}
+    taken = {name.lower() for name in (*chosen.schema.names, *chosen.physical_schema.names)}
     for name in EXTRA_COLUMNS.names:
         if name in taken:
             raise InvalidRequest(
@@ -117,11 +117,11 @@ def difference(
         widens: Whether a type may be wider in `new`.
         place: What stands before a column's name, for columns of a struct.
     """
-    targets = {f.name.casefold(): (f, p) for f, p in zip(new.fields, new_physical.fields, strict=True)}
+    targets = {f.name.lower(): (f, p) for f, p in zip(new.fields, new_physical.fields, strict=True)}
     for f, physical in zip(old.fields, old_physical.fields, strict=True):
         column = f"{place}{f.name}"
-        found = targets.get(f.name.casefold())
-        if found is None or found[1].name.casefold() != physical.name.casefold():
+        found = targets.get(f.name.lower())
+        if found is None or found[1].name.lower() != physical.name.lower():
             return column, f"it has a column {column!r} that was renamed or dropped since"
         target, target_physical = found
         if f.nullable and not target.nullable:

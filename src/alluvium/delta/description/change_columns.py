@@ -159,8 +159,8 @@ def _changed(config: TableConfig, schema: Struct, path: Path, change: ColumnChan
 def _with_length(schema: Struct, path: Path, found: Field | None, text_type: str) -> Struct:
     """The schema with the length of texts of a column."""
     known = None if found is None else found.metadata.get(CHAR_VARCHAR)
-    padded = _CHAR.fullmatch(known.casefold()) if isinstance(known, str) else None
-    after = _VARCHAR.fullmatch(text_type.casefold())
+    padded = _CHAR.fullmatch(known.lower()) if isinstance(known, str) else None
+    after = _VARCHAR.fullmatch(text_type.lower())
     if padded is not None and after is not None and int(padded[1]) <= int(after[1]):
         # What is padded to n fits a varchar that is no shorter.
         return _with_declaration(schema, path, text_type)
@@ -170,7 +170,7 @@ def _with_length(schema: Struct, path: Path, found: Field | None, text_type: str
 
 def _has_length(found: Field) -> bool:
     """Whether texts of a column have a declared length; those within it are told at the column, too."""
-    known = str(found.metadata.get(CHAR_VARCHAR, "")).casefold()
+    known = str(found.metadata.get(CHAR_VARCHAR, "")).lower()
     return bool(_VARCHAR.fullmatch(known) or _CHAR.fullmatch(known))
 
 
@@ -196,7 +196,7 @@ def longer_text(found: Field | None, text_type: str, path: Path) -> str | None:
         InvalidRequest: It would become something else (`type-change`).
     """
     known = None if found is None else found.metadata.get(CHAR_VARCHAR)
-    lengths = [_VARCHAR.fullmatch(text.casefold()) if isinstance(text, str) else None for text in (known, text_type)]
+    lengths = [_VARCHAR.fullmatch(text.lower()) if isinstance(text, str) else None for text in (known, text_type)]
     if known == text_type:
         return None
     before, after = lengths
@@ -256,7 +256,7 @@ def widen(config: TableConfig, schema: Struct, path: Path, data_type: DataType) 
             column=column,
             hint="only to a wider type; change the parts of structs, arrays and maps one by one",
         )
-    if config.metadata.configuration.get("delta.enableTypeWidening", "false").strip().casefold() != "true":
+    if config.metadata.configuration.get("delta.enableTypeWidening", "false").strip().lower() != "true":
         raise InvalidRequest(
             f"changing the type from {current} to {data_type} needs type widening",
             code="no-type-widening",

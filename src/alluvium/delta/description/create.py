@@ -140,8 +140,8 @@ def ensure_columns(schema: Struct, configuration: Mapping[str, str], partition_b
         InvalidRequest: Names, required values inside arrays or maps, statistics of columns that there are not.
         UnsupportedFeature: Types that we do not write.
     """
-    mapped = configuration.get(MODE, "none").strip().casefold() != "none"
-    _ensure_names(schema, mapped, {name.casefold() for name in partition_by})
+    mapped = configuration.get(MODE, "none").strip().lower() != "none"
+    _ensure_names(schema, mapped, {name.lower() for name in partition_by})
     _ensure_types(schema)
     _ensure_no_inner_not_null(schema)
     for text in parse_properties(configuration).stats_columns or ():
@@ -281,14 +281,14 @@ def resolve_partition_columns(schema: Struct, partition_by: Iterable[str]) -> tu
 def _ensure_names(schema: Struct, mapped: bool, partitions: Collection[str] = ()) -> None:
     seen: set[str] = set()
     # As the reference: columns of the data files first.
-    for f in sorted(schema.fields, key=lambda f: f.name.casefold() in partitions):
+    for f in sorted(schema.fields, key=lambda f: f.name.lower() in partitions):
         if not mapped and _FORBIDDEN_IN_NAMES.search(f.name):
-            raise _invalid_name(f.name, "partition column" if f.name.casefold() in partitions else "column")
-        if f.name.casefold() in seen:
+            raise _invalid_name(f.name, "partition column" if f.name.lower() in partitions else "column")
+        if f.name.lower() in seen:
             raise InvalidRequest(
                 f"column {f.name!r} stands twice (case is ignored)", code="duplicate-column", column=f.name
             )
-        seen.add(f.name.casefold())
+        seen.add(f.name.lower())
         for inner in _structs_in(f.type):
             _ensure_names(inner, mapped)
 

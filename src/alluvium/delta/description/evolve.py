@@ -56,7 +56,7 @@ def set_properties(config: TableConfig, properties: Mapping[str, str]) -> Change
     """Sets table properties; those that speak of the protocol upgrade it and are not stored."""
     request, rest = split_protocol_request(properties)
     attributes = {name: rest.pop(name) for name in list(rest) if name in TABLE_ATTRIBUTES}
-    constraints = sorted(name for name in rest if name.casefold().startswith(CONSTRAINT_PREFIX))
+    constraints = sorted(name for name in rest if name.lower().startswith(CONSTRAINT_PREFIX))
     if constraints:
         raise InvalidRequest(
             f"a constraint is not set as a property: {constraints[0]}",
@@ -77,12 +77,12 @@ def set_properties(config: TableConfig, properties: Mapping[str, str]) -> Change
 
 
 def _shown_name(name: str) -> str:
-    folded = name.casefold()
+    folded = name.lower()
     if folded.startswith(FEATURE_PREFIX):
         # The reference forgets the case of a feature among properties.
         return folded
     for known in (MIN_READER, MIN_WRITER):
-        if folded == known.casefold():
+        if folded == known.lower():
             return known
     return canonical_property(name)
 
@@ -94,11 +94,11 @@ def unset_properties(config: TableConfig, names: Iterable[str], if_exists: bool 
         InvalidRequest: One is not set (`unknown-property`), and `if_exists` is false.
     """
     configuration = dict(config.metadata.configuration)
-    by_folded = {name.casefold(): name for name in configuration}
+    by_folded = {name.lower(): name for name in configuration}
     given = [*names]
     for name in given:
         # Two names of one's own may differ in case alone.
-        stored = name if name in configuration else by_folded.get(name.casefold())
+        stored = name if name in configuration else by_folded.get(name.lower())
         if stored is None and not if_exists and name != "comment":
             raise InvalidRequest(f"table property {name!r} is not set", code="unknown-property")
         configuration.pop(stored or name, None)
@@ -127,7 +127,7 @@ def add_constraint(config: TableConfig, name: str, condition: str) -> Change:
     Raises:
         InvalidRequest: There is one of that name (`constraint-exists`), in any case.
     """
-    key = CONSTRAINT_PREFIX + name.casefold()
+    key = CONSTRAINT_PREFIX + name.lower()
     existing = constraint_key(config, name)
     if existing is not None:
         raise InvalidRequest(
@@ -167,8 +167,8 @@ def drop_constraint(config: TableConfig, name: str, if_exists: bool = False) -> 
 
 def constraint_key(config: TableConfig, name: str) -> str | None:
     """The property that holds a constraint, in the case in which it is stored."""
-    wanted = (CONSTRAINT_PREFIX + name).casefold()
-    return next((key for key in config.metadata.configuration if key.casefold() == wanted), None)
+    wanted = (CONSTRAINT_PREFIX + name).lower()
+    return next((key for key in config.metadata.configuration if key.lower() == wanted), None)
 
 
 def _with_configuration(config: TableConfig, configuration: dict[str, str]) -> Metadata:

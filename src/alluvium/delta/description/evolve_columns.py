@@ -63,7 +63,7 @@ def add_columns(config: TableConfig, columns: Sequence[NewColumn]) -> Change:
 def _ensure_different(columns: Sequence[NewColumn]) -> None:
     seen = set[Path]()
     for column in columns:
-        folded = tuple(part.casefold() for part in column.path)
+        folded = tuple(part.lower() for part in column.path)
         if folded in seen:
             name = ".".join(column.path)
             raise InvalidRequest(f"{name!r} is added twice (case is ignored)", code="duplicate-column", column=name)
@@ -84,7 +84,7 @@ def _insert(struct: Struct, new: Field, position: Position | None) -> Struct:
 
 
 def _ensure_absent(struct: Struct, name: str) -> None:
-    if any(f.name.casefold() == name.casefold() for f in struct.fields):
+    if any(f.name.lower() == name.lower() for f in struct.fields):
         raise InvalidRequest(f"there is a column {name!r} already (case is ignored)", code="column-exists", column=name)
 
 
@@ -192,7 +192,7 @@ def _without(struct: Struct, path: Path) -> Struct:
             column=".".join(path),
             hint="drop the struct that holds it" if len(path) > 1 else None,
         )
-    return Struct(tuple(f for f in struct.fields if f.name.casefold() != path[-1].casefold()))
+    return Struct(tuple(f for f in struct.fields if f.name.lower() != path[-1].lower()))
 
 
 def _ensure_mapped(config: TableConfig, doing: str, column: str) -> None:

@@ -97,13 +97,13 @@ def _plain(data_type: DataType) -> DataType:
 
 
 def _merged_struct(table: Struct, data: Struct) -> Struct:
-    by_name = {f.name.casefold(): f for f in data.fields}
-    own = {f.name.casefold() for f in table.fields}
+    by_name = {f.name.lower(): f for f in data.fields}
+    own = {f.name.lower() for f in table.fields}
     merged = []
     for f in table.fields:
-        other = by_name.get(f.name.casefold())
+        other = by_name.get(f.name.lower())
         merged.append(f if other is None else replace(f, type=_merged(f.type, other.type)))
-    fresh = as_nullable(Struct(tuple(f for f in data.fields if f.name.casefold() not in own)))
+    fresh = as_nullable(Struct(tuple(f for f in data.fields if f.name.lower() not in own)))
     assert isinstance(fresh, Struct)
     return Struct((*merged, *fresh.fields))
 
@@ -121,7 +121,7 @@ def _merged(table: DataType, data: DataType) -> DataType:
 
 def _widened(config: TableConfig, schema: Struct, data: DataType, casts: bool) -> Struct:
     """The schema with the types widened that the data has wider."""
-    allowed = config.metadata.configuration.get("delta.enableTypeWidening", "false").strip().casefold() == "true"
+    allowed = config.metadata.configuration.get("delta.enableTypeWidening", "false").strip().lower() == "true"
     for here, table_type, data_type in _pairs(schema, data, ()):
         if casts:
             _ensure_goes_into(table_type, data_type, ".".join(here))
@@ -149,12 +149,12 @@ def _is_wider_alike(table: DataType, data: DataType) -> bool:
 def _pairs(table: DataType, data: DataType, path: Path) -> list[tuple[Path, DataType, DataType]]:
     """Leaves that both have: path, the table's type, the data's."""
     if isinstance(table, Struct) and isinstance(data, Struct):
-        by_name = {f.name.casefold(): f for f in data.fields}
+        by_name = {f.name.lower(): f for f in data.fields}
         return [
             pair
             for f in table.fields
-            if f.name.casefold() in by_name
-            for pair in _pairs(f.type, by_name[f.name.casefold()].type, (*path, f.name))
+            if f.name.lower() in by_name
+            for pair in _pairs(f.type, by_name[f.name.lower()].type, (*path, f.name))
         ]
     if isinstance(table, Array) and isinstance(data, Array):
         return _pairs(table.element, data.element, (*path, "element"))

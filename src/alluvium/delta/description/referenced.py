@@ -52,7 +52,7 @@ def _names(sql: str, schema: Struct, path: Path) -> bool:
         parsed = Unknown(sql)
     if not is_understood(parsed):
         # What we cannot read may name any column: as far as we can tell, the ones whose name stands in it.
-        return path[0].casefold() in sql.casefold()
+        return path[0].lower() in sql.lower()
     return any(_overlaps(found, path) for found in column_paths(parsed))
 
 
@@ -67,7 +67,7 @@ def columns_named(sql: str, schema: Struct) -> tuple[str, ...]:
 
 def _overlaps(one: Path, other: Path) -> bool:
     length = min(len(one), len(other))
-    return [p.casefold() for p in one[:length]] == [p.casefold() for p in other[:length]]
+    return [p.lower() for p in one[:length]] == [p.lower() for p in other[:length]]
 
 
 def renamed_properties(configuration: Mapping[str, str], old: Path, new: Path) -> dict[str, str]:
@@ -81,7 +81,7 @@ def without_columns(configuration: Mapping[str, str], dropped: Sequence[Path]) -
 
 
 def _below(path: Path, parent: Path) -> bool:
-    return [p.casefold() for p in path[: len(parent)]] == [p.casefold() for p in parent]
+    return [p.lower() for p in path[: len(parent)]] == [p.lower() for p in parent]
 
 
 def _edit_stats_columns(configuration: Mapping[str, str], edit: Callable[[Path], Path | None]) -> dict[str, str]:

@@ -61,16 +61,16 @@ class _Replacing:
     dropped: list[Path]
 
     def struct(self, before: Struct, wanted: Struct, path: Path) -> Struct:
-        known = {f.name.casefold(): f for f in before.fields}
-        told = {f.name.casefold() for f in wanted.fields}
-        gone = [f for f in before.fields if f.name.casefold() not in told]
-        new = [f for f in wanted.fields if f.name.casefold() not in known]
+        known = {f.name.lower(): f for f in before.fields}
+        told = {f.name.lower() for f in wanted.fields}
+        gone = [f for f in before.fields if f.name.lower() not in told]
+        new = [f for f in wanted.fields if f.name.lower() not in known]
         if gone and new:
             raise _ambiguous(gone[0], new[0], path)
         for f in gone:
             ensure_droppable(self.config, (*path, f.name))
             self.dropped.append((*path, f.name))
-        fields = [self._field(known.get(f.name.casefold()), f, path) for f in wanted.fields]
+        fields = [self._field(known.get(f.name.lower()), f, path) for f in wanted.fields]
         return Struct(tuple(fields))
 
     def _field(self, before: Field | None, wanted: Field, path: Path) -> Field:

@@ -67,13 +67,13 @@ def split_protocol_request(properties: Mapping[str, str]) -> tuple[ProtocolReque
     bare = False
     rest: dict[str, str] = {}
     for name, value in properties.items():
-        folded = name.casefold()
-        if folded == MIN_READER.casefold():
+        folded = name.lower()
+        if folded == MIN_READER.lower():
             reader = _version(MIN_READER, value, MAX_READER_VERSION)
-        elif folded == MIN_WRITER.casefold():
+        elif folded == MIN_WRITER.lower():
             writer = _version(MIN_WRITER, value, MAX_WRITER_VERSION)
-        elif folded == _IGNORE_DEFAULTS.casefold():
-            bare = value.strip().casefold() == "true"
+        elif folded == _IGNORE_DEFAULTS.lower():
+            bare = value.strip().lower() == "true"
         elif folded.startswith(FEATURE_PREFIX):
             features.append(_requested_feature(name, value))
         else:
@@ -89,7 +89,7 @@ def _version(name: str, text: str, last: int) -> int:
 
 
 def _requested_feature(name: str, value: str) -> str:
-    if value.strip().casefold() not in ("supported", "enabled"):
+    if value.strip().lower() not in ("supported", "enabled"):
         raise InvalidRequest(
             f"table property {name} = {value!r} is not valid: expected 'supported'", code="invalid-property"
         )
@@ -102,8 +102,8 @@ def find_feature(name: str) -> Feature:
     Raises:
         InvalidRequest: There is none (`unknown-feature`), or it is not added by name (`feature-not-by-name`).
     """
-    by_folded = {known.casefold(): feature for known, feature in BY_NAME.items()}
-    feature = by_folded.get(name.casefold())
+    by_folded = {known.lower(): feature for known, feature in BY_NAME.items()}
+    feature = by_folded.get(name.lower())
     if feature is None:
         raise InvalidRequest(f"there is no feature {name!r}", code="unknown-feature", hint=suggest(name, BY_NAME))
     if feature.name in _NOT_BY_NAME:
@@ -356,7 +356,7 @@ def find_droppable(name: str, droppable: Iterable[str]) -> str:
         InvalidRequest: There is no such feature (`unknown-feature`), or nobody knows how a table can do without it
             (`feature-not-droppable`).
     """
-    feature = BY_NAME.get(name) or {k.casefold(): f for k, f in BY_NAME.items()}.get(name.casefold())
+    feature = BY_NAME.get(name) or {k.lower(): f for k, f in BY_NAME.items()}.get(name.lower())
     if feature is None:
         raise InvalidRequest(f"there is no feature {name!r}", code="unknown-feature", hint=suggest(name, BY_NAME))
     known = sorted(droppable)

@@ -38,7 +38,7 @@ MAX_WRITER_VERSION = 7
 
 
 def _property_is(name: str, *idle: str) -> Callable[[TableConfig], bool]:
-    return lambda config: config.metadata.configuration.get(name, idle[0]).casefold() not in idle
+    return lambda config: config.metadata.configuration.get(name, idle[0]).lower() not in idle
 
 
 #: Without a module: the specification has no text of it yet. Readers have nothing to obey.

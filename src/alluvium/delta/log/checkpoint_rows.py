@@ -78,13 +78,13 @@ def described(metadata: Metadata) -> list[pa.Array]:
     """
     (known,) = documents([known_metadata(metadata)], METADATA)
     # To Spark names that differ by case are the same.
-    taken = {f.name.casefold() for f in METADATA}
+    taken = {f.name.lower() for f in METADATA}
     plain: dict[str, pa.Array] = {}
     for name, text in metadata.unknown:
         value = msgspec.json.decode(text)
         is_long = isinstance(value, int) and -(2**63) <= value < 2**63
-        if name.casefold() not in taken and (is_long or isinstance(value, (str, float))):
-            taken.add(name.casefold())
+        if name.lower() not in taken and (is_long or isinstance(value, (str, float))):
+            taken.add(name.lower())
             plain[name] = pa.array([value])
     fields = [*METADATA, *(pa.field(name, column.type) for name, column in plain.items())]
     return [pa.StructArray.from_arrays([*known.flatten(), *plain.values()], fields=fields)]

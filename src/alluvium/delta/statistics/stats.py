@@ -310,8 +310,8 @@ def stats_columns(
     Raises:
         InvalidRequest: An explicit name is no column.
     """
-    partitions = {name.casefold() for name in partition_columns}
-    leaves = [FooterColumn(path, f.type) for path, f in schema.leaves() if path[0].casefold() not in partitions]
+    partitions = {name.lower() for name in partition_columns}
+    leaves = [FooterColumn(path, f.type) for path, f in schema.leaves() if path[0].lower() not in partitions]
     if explicit is None:
         return tuple(leaves if num_indexed_cols < 0 else leaves[:num_indexed_cols])
     chosen = [_resolved(schema, _split_name(name), name) for name in explicit]

@@ -42,12 +42,12 @@ class Agreement:
             place: Where the query keeps what it knows of the source.
         """
         wanted = (_ALWAYS, str(version))
-        if self.options.get(kind, "").strip().casefold() in wanted:
+        if self.options.get(kind, "").strip().lower() in wanted:
             return True
         for name in _SETTINGS[kind]:
-            if (self.setting(name) or "").casefold() == _ALWAYS:
+            if (self.setting(name) or "").lower() == _ALWAYS:
                 return True
-            if (self.setting(f"{name}.ckpt_{java_hash(place)}") or "").casefold() in wanted:
+            if (self.setting(f"{name}.ckpt_{java_hash(place)}") or "").lower() in wanted:
                 return True
         return False
 
@@ -60,7 +60,7 @@ class Agreement:
         checkpoint = place.rpartition("/sources/")[0]
         if f"{_plain(location)}/".startswith(f"{_plain(checkpoint)}/"):
             return
-        if (self.setting(_OUTSIDE) or "").casefold() == "true":
+        if (self.setting(_OUTSIDE) or "").lower() == "true":
             return
         raise InvalidRequest(
             f"schemaTrackingLocation, {location!r}, must lie in the query's checkpoint {checkpoint!r}, whose log it is",

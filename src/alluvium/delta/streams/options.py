@@ -124,9 +124,9 @@ def _invalid(name: str, text: str, wanted: str) -> InvalidRequest:
 
 
 def _flag(name: str, text: str) -> bool:
-    if text.strip().casefold() not in ("true", "false"):
+    if text.strip().lower() not in ("true", "false"):
         raise _invalid(name, text, "true or false")
-    return text.strip().casefold() == "true"
+    return text.strip().lower() == "true"
 
 
 def _positive(name: str, text: str) -> int:
@@ -137,7 +137,7 @@ def _positive(name: str, text: str) -> int:
 
 def _bytes(text: str) -> int:
     """A size as Spark's settings spell it: `1g`, `512kb`, or a number of bytes."""
-    match = _SIZE.fullmatch(text.strip().casefold())
+    match = _SIZE.fullmatch(text.strip().lower())
     size = int(match[1]) * _UNITS[match[2]] if match is not None and match[2] in _UNITS else 0
     if size == 0:
         raise _invalid("maxBytesPerTrigger", text, 'a positive size, as "1g"')
@@ -147,7 +147,7 @@ def _bytes(text: str) -> int:
 def _starting_version(text: str | None) -> int | Literal["latest"] | None:
     if text is None:
         return None
-    if text.strip().casefold() == "latest":
+    if text.strip().lower() == "latest":
         return "latest"
     if not (text.strip().isascii() and text.strip().isdigit()):
         raise _invalid("startingVersion", text, 'a version, or "latest"')

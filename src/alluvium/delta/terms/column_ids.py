@@ -37,7 +37,7 @@ def map_columns(metadata: Metadata, before: TableConfig | None) -> Metadata:
     Raises:
         InvalidRequest: A change of the mode that would make files unreadable (`mapping-mode-change`).
     """
-    mode = metadata.configuration.get(MODE, "none").strip().casefold()
+    mode = metadata.configuration.get(MODE, "none").strip().lower()
     # A table that replaces another has files of its own only.
     kept = before if before is not None and before.metadata.id == metadata.id else None
     if kept is not None:

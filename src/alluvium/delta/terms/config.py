@@ -56,7 +56,7 @@ def parse_config(protocol: Protocol, metadata: Metadata) -> TableConfig:
             lacks its physical name.
         UnsupportedFeature: Data files of another format than Parquet, an unknown mode of column mapping.
     """
-    if metadata.format.provider.casefold() != "parquet":
+    if metadata.format.provider.lower() != "parquet":
         raise UnsupportedFeature(
             f"data files of format {metadata.format.provider!r}: only parquet is supported", code="unsupported-format"
         )

@@ -41,7 +41,7 @@ def mapping_mode(protocol: Protocol, metadata: Metadata) -> MappingMode:
     text = metadata.configuration.get(MODE, "none")
     if not _is_supported(protocol):
         return "none"
-    mode = _MODES.get(text.casefold())
+    mode = _MODES.get(text.lower())
     if mode is None:
         raise UnsupportedFeature(
             f"columns are mapped by {text!r}; the specification knows none, name and id",
@@ -84,9 +84,9 @@ def _physical_struct(schema: Struct, mode: MappingMode, path: Path) -> Struct:
     fields = tuple(_physical_field(f, mode, (*path, f.name)) for f in schema.fields)
     seen: set[str] = set()
     for f, logical in zip(fields, schema.fields, strict=True):
-        if f.name.casefold() in seen:
+        if f.name.lower() in seen:
             raise _corrupt(f"two columns have the physical name {f.name!r}", (*path, logical.name))
-        seen.add(f.name.casefold())
+        seen.add(f.name.lower())
     return Struct(fields)
 
 

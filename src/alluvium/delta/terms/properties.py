@@ -68,7 +68,7 @@ class TableProperties:
 
 
 def parse_boolean(text: str) -> bool:
-    folded = text.strip().casefold()
+    folded = text.strip().lower()
     if folded not in ("true", "false"):
         raise ValueError("expected true or false")
     return folded == "true"
@@ -79,7 +79,7 @@ def parse_interval_ms(text: str) -> int:
     body = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
     total, end = 0.0, 0
     while match := _INTERVAL_PART.match(body, end):
-        unit = match[2].casefold()
+        unit = match[2].lower()
         if unit not in _UNIT_MS:
             raise ValueError(f"unknown unit {match[2]!r}; use weeks, days, hours, minutes, seconds")
         total += int(match[1]) * _UNIT_MS[unit]
@@ -113,7 +113,7 @@ def _indexed_columns(text: str) -> int:
 
 
 def _checkpoint_policy(text: str) -> str:
-    folded = text.strip().casefold()
+    folded = text.strip().lower()
     if folded not in ("classic", "v2"):
         raise ValueError("expected classic or v2")
     return folded
@@ -121,9 +121,9 @@ def _checkpoint_policy(text: str) -> str:
 
 def _isolation_level(text: str) -> str:
     known = {"serializable": "Serializable", "writeserializable": "WriteSerializable"}
-    if text.strip().casefold() not in known:
+    if text.strip().lower() not in known:
         raise ValueError("expected Serializable or WriteSerializable")
-    return known[text.strip().casefold()]
+    return known[text.strip().lower()]
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def _count(text: str) -> int:
 
 def parse_size_bytes(text: str) -> int:
     """`"134217728"`, `"128mb"`, `"1 GB"` as bytes, as Spark reads sizes."""
-    match = _SIZE.fullmatch(text.strip().casefold())
+    match = _SIZE.fullmatch(text.strip().lower())
     if match is None:
         raise ValueError("expected a size such as 134217728 or 128mb")
     value = int(match[1]) << (10 * " kmgt".index(match[2] or " "))
@@ -182,9 +182,9 @@ def _formats(text: str) -> tuple[str, ...]:
 
 def _one_of(*known: str) -> Callable[[str], object]:
     def parse(text: str) -> str:
-        if text.strip().casefold() not in known:
+        if text.strip().lower() not in known:
             raise ValueError(f"expected {' or '.join(known)}")
-        return text.strip().casefold()
+        return text.strip().lower()
 
     return parse
 
@@ -237,7 +237,7 @@ RESERVED = frozenset(
 TABLE_ATTRIBUTES = frozenset(("comment", "location", "provider", "owner", "external"))
 CONSTRAINT_PREFIX = "delta.constraints."
 
-_FOLDED = {name.casefold(): name for name in (*_PARSERS, *_OTHERS, *RESERVED)}
+_FOLDED = {name.lower(): name for name in (*_PARSERS, *_OTHERS, *RESERVED)}
 
 
 def parse_properties(configuration: Mapping[str, str]) -> TableProperties:
@@ -248,7 +248,7 @@ def parse_properties(configuration: Mapping[str, str]) -> TableProperties:
     """
     values: dict[str, object] = {}
     for key, text in configuration.items():
-        canonical = _FOLDED.get(key.casefold())
+        canonical = _FOLDED.get(key.lower())
         if canonical is not None and canonical in _PARSERS:
             attribute, parse = _PARSERS[canonical]
             values[attribute] = _parse_value(canonical, text, parse)
@@ -277,7 +277,7 @@ def parse_settable(name: str, text: str) -> object:
 
 def is_known_property(name: str) -> bool:
     """Whether a name is a property's, be it a feature, a constraint or one that is the user's own."""
-    folded = name.casefold()
+    folded = name.lower()
     return (
         not folded.startswith("delta.") or folded in _FOLDED or folded.startswith((CONSTRAINT_PREFIX, "delta.feature."))
     )
@@ -289,13 +289,13 @@ def canonical_property(name: str) -> str:
     Raises:
         InvalidRequest: A `delta.*` name that nobody knows; the nearest one is suggested.
     """
-    if not name.casefold().startswith("delta."):
+    if not name.lower().startswith("delta."):
         return name
-    if known := _FOLDED.get(name.casefold()):
+    if known := _FOLDED.get(name.lower()):
         return known
-    if name.casefold().startswith(CONSTRAINT_PREFIX):
+    if name.lower().startswith(CONSTRAINT_PREFIX):
         # Constraints differ without regard to case, as columns do.
-        return name.casefold()
+        return name.lower()
     raise InvalidRequest(
         f"unknown table property {name!r}", code="unknown-property", hint=suggest(name, _FOLDED.values())
     )
@@ -318,7 +318,7 @@ def settable_properties(properties: Mapping[str, str]) -> dict[str, str]:
         if canonical in _OTHERS:
             _parse_value(canonical, text, _OTHERS[canonical])
         # Blanks around a value, which delta-spark takes for a part of it: it could not open the table again.
-        found[canonical] = text.strip() if canonical.casefold() in _FOLDED else text
+        found[canonical] = text.strip() if canonical.lower() in _FOLDED else text
     parse_properties(found)
     return found
 
@@ -337,20 +337,20 @@ def ensure_consistent(configuration: Mapping[str, str]) -> None:
             code="contradicting-properties",
             hint="set both, the first to at least the second",
         )
-    compat = [n for n in _COMPATS if configuration.get(n, "false").strip().casefold() == "true"]
+    compat = [n for n in _COMPATS if configuration.get(n, "false").strip().lower() == "true"]
     if len(compat) > 1:
         raise InvalidRequest(f"{' and '.join(compat)} exclude each other", code="contradicting-properties")
     if not compat and "iceberg" in configuration.get(_UNIFORM, "").split(","):
         raise InvalidRequest(
             f"{_UNIFORM} names iceberg, which needs one of {', '.join(_COMPATS)}", code="contradicting-properties"
         )
-    vectors = configuration.get("delta.enableDeletionVectors", "false").strip().casefold() == "true"
+    vectors = configuration.get("delta.enableDeletionVectors", "false").strip().lower() == "true"
     if vectors and compat and compat[0] != _COMPATS[2]:
         # Iceberg readers of versions 1 and 2 know no deletion vectors.
         raise InvalidRequest(
             f"{compat[0]} and delta.enableDeletionVectors exclude each other", code="contradicting-properties"
         )
-    manifests = configuration.get(_MANIFESTS, "false").strip().casefold() == "true"
+    manifests = configuration.get(_MANIFESTS, "false").strip().lower() == "true"
     if vectors and manifests:
         raise InvalidRequest(
             f"{_MANIFESTS} and delta.enableDeletionVectors exclude each other", code="contradicting-properties"

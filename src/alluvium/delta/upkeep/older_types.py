@@ -54,12 +54,12 @@ def _is_older(stored: pa.DataType, wanted: DataType, physical: DataType, by_id: 
     if isinstance(wanted, Struct) and isinstance(physical, Struct) and pa.types.is_struct(stored):
         types: dict[str | bytes | None, list[pa.DataType]] = {}
         for own in (stored.field(n) for n in range(stored.num_fields)):
-            key = (own.metadata or {}).get(_FIELD_ID) if by_id else own.name.casefold()
+            key = (own.metadata or {}).get(_FIELD_ID) if by_id else own.name.lower()
             types.setdefault(key, []).append(own.type)
         return any(
             _is_older(one, f.type, p.type, by_id, TYPE_CHANGES in f.metadata)
             for f, p in zip(wanted.fields, physical.fields, strict=True)
-            for one in types.get(str(f.metadata.get(COLUMN_ID)).encode() if by_id else p.name.casefold(), ())
+            for one in types.get(str(f.metadata.get(COLUMN_ID)).encode() if by_id else p.name.lower(), ())
         )
     if isinstance(wanted, Array) and isinstance(physical, Array) and pa.types.is_list(stored):
         return _is_older(stored.value_type, wanted.element, physical.element, by_id, is_changed)

@@ -34,7 +34,7 @@ def ensure_mode(mode: str) -> None:
     Raises:
         InvalidRequest: `"unknown-mode"`.
     """
-    if mode.casefold() != MODE:
+    if mode.lower() != MODE:
         raise InvalidRequest(
             f"{mode!r} is nothing that can be generated", code="unknown-mode", hint=f"there is one mode: {MODE}"
         )
@@ -42,7 +42,7 @@ def ensure_mode(mode: str) -> None:
 
 def keeps_manifests(config: TableConfig) -> bool:
     """Whether a table wants its manifests brought up to date by each commit."""
-    return config.metadata.configuration.get(_ENABLED, "false").strip().casefold() == "true"
+    return config.metadata.configuration.get(_ENABLED, "false").strip().lower() == "true"
 
 
 def write_manifests(snapshot: Snapshot) -> None:

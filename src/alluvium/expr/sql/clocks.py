@@ -154,7 +154,7 @@ def _literals(tokens: Sequence[Token]) -> Iterator[_Asking]:
 
 def _functions(tokens: Sequence[Token], columns: Container[str], is_own: Callable[[str], bool]) -> Iterator[_Asking]:
     for n, token in enumerate(tokens):
-        name = token.name.casefold() if token.is_name else ""
+        name = token.name.lower() if token.is_name else ""
         if name not in CLOCKS or (first := _first_of_name(tokens, n)) is None:
             continue
         after = [t.text for t in tokens[n + 1 : n + 4]]
@@ -194,7 +194,7 @@ def _first_of_name(tokens: Sequence[Token], last: int) -> int | None:
     names: list[str] = []
     while first > 1 and tokens[first - 1].text == "." and tokens[first - 2].is_name:
         first -= 2
-        names.insert(0, tokens[first].name.casefold())
+        names.insert(0, tokens[first].name.lower())
     if names:
         return first if names in _OWN else None
     # A field of what is no name: `f(x).now`.
@@ -210,6 +210,6 @@ def _special(text: Token) -> str | None:
     content = text.text[1:-1].strip()
     if not _SPECIAL_TEXT.match(content):
         return None
-    if content.casefold() not in _SPECIAL:
+    if content.lower() not in _SPECIAL:
         raise UnsteadyText(f"'{content}'")
-    return content.casefold()
+    return content.lower()

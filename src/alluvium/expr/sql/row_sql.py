@@ -167,14 +167,14 @@ class _Gate:
         before = self._text_at(chain.start - 1)
         if before != ":":
             return before == "."
-        is_bare = all(name.isascii() and name.casefold() not in QUERY_WORDS for name in chain.names)
+        is_bare = all(name.isascii() and name.lower() not in QUERY_WORDS for name in chain.names)
         value = self._tokens[chain.start - 2] if chain.start > 1 else None
         if value is None or not (value.is_name or value.text in (")", "]")) or not is_bare:
             raise self._refused(f"it names {chain.names[0]}, which is not a column")
         return True
 
     def _is_argument(self, chain: _Chain) -> bool:
-        name = chain.names[0].casefold()
+        name = chain.names[0].lower()
         return any(name in f.names and f.start <= chain.start < f.end for f in self._lambdas)
 
     def _is_known(self, word: str, chain: _Chain) -> bool:
@@ -207,7 +207,7 @@ class _Gate:
     def _ensure_callable(self, chain: _Chain) -> None:
         tokens = self._tokens[chain.start : chain.end]
         name = "".join(token.text for token in tokens)
-        word = name.casefold()
+        word = name.lower()
         # A name with dots, or in backticks, may be a function of a catalog.
         known = name.isascii() and (word in self._functions or word in CONSTRUCTS)
         is_method = self._text_at(chain.start - 1) in (".", ":")
@@ -247,7 +247,7 @@ def _lambdas(tokens: Sequence[Token], text: str) -> Iterator[_Lambda]:
         if start >= 0 and tokens[start].text == ")":
             while start > 0 and tokens[start].text != "(":
                 start -= 1
-        names = frozenset(token.name.casefold() for token in tokens[max(start, 0) : arrow] if token.is_name)
+        names = frozenset(token.name.lower() for token in tokens[max(start, 0) : arrow] if token.is_name)
         if QUERY_WORDS & names:
             raise _refused("a lambda function names an argument like a query", text)
         yield _Lambda(names, max(start, 0), _end_of_argument(tokens, arrow))

@@ -96,8 +96,8 @@ def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> tr
 
     Attributes may carry qualifiers. What is not understood, or may be read in two ways, becomes `Unknown`.
     """
-    called_so = _CONSTANTS.intersection(name.casefold() for name in schema.names)
-    if called_so and called_so.intersection(map(str.casefold, _WORD.findall(text))):
+    called_so = _CONSTANTS.intersection(name.lower() for name in schema.names)
+    if called_so and called_so.intersection(map(str.lower, _WORD.findall(text))):
         return tree.Unknown(text)
     try:
         return _Reader(text, schema, Binder(parse_zone(time_zone), engine=True)).read()
@@ -260,11 +260,11 @@ class _Reader:
             return self.binder.cast(self._expression(node.this), _data_type(node.args["to"]))
         if kind is exp.Anonymous and isinstance(node.this, str):
             _ensure_only(node, "this", "expressions")
-            if self.binder.engine and node.this.casefold() == "static_invoke":
+            if self.binder.engine and node.this.lower() == "static_invoke":
                 return as_text(self._padded_column(node))
             given = tuple(self._expression(a) for a in node.expressions)
             # As Catalyst of Spark 4 prints a BETWEEN.
-            if node.this.casefold() == "between" and len(given) == 3:
+            if node.this.lower() == "between" and len(given) == 3:
                 return self._between(*given)
             return self.binder.call(node.this, given)
         return self._boolean(node, kind)

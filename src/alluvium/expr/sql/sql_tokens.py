@@ -53,7 +53,7 @@ class Token:
     @property
     def folded(self) -> str:
         """The word in lower case; empty for all that is no word."""
-        return self.text.casefold() if self.kind == "word" else ""
+        return self.text.lower() if self.kind == "word" else ""
 
     @property
     def is_name(self) -> bool:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def parse_boolean(text: str) -> bool:
-    folded = text.strip().casefold()
+    folded = text.strip().lower()
     if folded not in ("true", "false"):
         raise ValueError("expected true or false")
     return folded == "true"
@@ -51,10 +51,10 @@ def wrong_value(key: str, text: str, error: ValueError) -> str:
 
 def one_of(*known: str) -> Callable[[str], str]:
     """A parser of words; case, `-` and `_` do not matter, as in Java's enumerations."""
-    by_folded = {word.replace("-", "_").casefold(): word for word in known}
+    by_folded = {word.replace("-", "_").lower(): word for word in known}
 
     def parse(text: str) -> str:
-        word = by_folded.get(text.strip().replace("-", "_").casefold())
+        word = by_folded.get(text.strip().replace("-", "_").lower())
         if word is None:
             raise ValueError(f"expected one of {', '.join(known)}")
         return word
@@ -282,15 +282,15 @@ def ensure_option_may_change(options: Mapping[str, str], key: str, value: str | 
         problem = _bucket_problem(BUCKET.get(options), value)
     elif key == DELETION_VECTORS.key and not DELETION_VECTORS_MODIFIABLE.get(options):
         # Removed it is false: rows that are gone would be back.
-        old, new = DELETION_VECTORS.get(options), (value or "").strip().casefold() == "true"
+        old, new = DELETION_VECTORS.get(options), (value or "").strip().lower() == "true"
         if old != new:
             problem = (
                 "deletion-vectors-change",
                 f"deletion vectors cannot go from {str(old).lower()} to {str(new).lower()}: rows could come twice",
             )
     elif key in (IGNORE_DELETE.key, IGNORE_UPDATE_BEFORE.key) and value is not None:
-        was = options.get(key, "").strip().casefold() == "true"
-        if was and value.strip().casefold() != "true":
+        was = options.get(key, "").strip().lower() == "true"
+        if was and value.strip().lower() != "true":
             problem = ("ignore-delete-change", f"{key} cannot go back to false: what it ignored is gone")
     elif key == CLUSTERING_COLUMNS.key and PK_CLUSTERING_OVERRIDE.key in options:
         problem = ("immutable-option", f"{key} cannot change while {PK_CLUSTERING_OVERRIDE.key} is set")

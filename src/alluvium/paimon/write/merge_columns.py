@@ -52,10 +52,10 @@ class _Merge:
         self, base: Sequence[DataField], update: Sequence[DataField], path: tuple[str, ...], keys: set[str]
     ) -> tuple[DataField, ...]:
         """Columns in the table's order, then new ones in that of the rows."""
-        given = {f.name.casefold(): f for f in update}
+        given = {f.name.lower(): f for f in update}
         merged = []
         for f in base:
-            found = given.pop(f.name.casefold(), None)
+            found = given.pop(f.name.lower(), None)
             place = (*path, f.name)
             if found is not None:
                 retype = self._key if f.name in keys else self._type

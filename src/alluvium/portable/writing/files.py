@@ -219,7 +219,7 @@ def _refusing() -> Iterator[None]:
 
 
 def _codec(text: str) -> str:
-    known = _CODECS.get(text.casefold())
+    known = _CODECS.get(text.lower())
     if known is None:
         raise InvalidRequest(
             f"there is no compression {text!r} without Spark",

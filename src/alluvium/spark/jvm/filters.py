@@ -83,9 +83,9 @@ def _reads_same(parsed: Expression, told: str, depth: int) -> bool:
 
     A name that reads as something else, whatever it is, makes another column of a column, or a constant.
     """
-    named = {str(json.loads(name)).casefold() for name in _COLUMN.findall(told)}
+    named = {str(json.loads(name)).lower() for name in _COLUMN.findall(told)}
     nodes = list(walk(parsed))
-    read = {".".join(node.path[depth : depth + 1]).casefold() for node in nodes if isinstance(node, Column)}
+    read = {".".join(node.path[depth : depth + 1]).lower() for node in nodes if isinstance(node, Column)}
     if not read <= named or (named - read and not any(isinstance(node, Unknown) for node in nodes)):
         return False
     return not any(map(_may_round, nodes, repeat(_misprinted(told))))

@@ -172,8 +172,8 @@ def quote(name: str) -> str:
 
 def unused_name(name: str, taken: Iterable[str]) -> str:
     """The name, with as many underscores behind it as make it differ from all others even where case does not count."""
-    folded = {other.casefold() for other in taken}
-    while name.casefold() in folded:
+    folded = {other.lower() for other in taken}
+    while name.lower() in folded:
         name += "_"
     return name
 

@@ -19,7 +19,7 @@ _PADDING = ("spark.sql.readSideCharPadding", "spark.sql.legacy.charVarcharAsStri
 
 def pads_when_reading(spark: SparkSession) -> bool:
     """Whether Spark itself pads the texts of char(n) that it reads, as it does unless it is told not to."""
-    padding, as_string = (str(spark.conf.get(name)).casefold() for name in _PADDING)
+    padding, as_string = (str(spark.conf.get(name)).lower() for name in _PADDING)
     return padding == "true" and as_string != "true"
 
 

@@ -81,5 +81,5 @@ def _renamed(value: Column, physical: DataType, logical: DataType) -> Column:
 
 def _are_apart(physical: Struct, logical: Struct) -> bool:
     """Whether members can be added under the new names before those under the old ones are dropped."""
-    names = {name.casefold() for name in logical.names}
-    return len(names) <= _MAX_MEMBERS and names.isdisjoint(name.casefold() for name in physical.names)
+    names = {name.lower() for name in logical.names}
+    return len(names) <= _MAX_MEMBERS and names.isdisjoint(name.lower() for name in physical.names)

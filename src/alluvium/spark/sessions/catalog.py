@@ -324,7 +324,7 @@ def _with_defaults(spark: SparkSession, given: Sequence[JavaObject]) -> JavaObje
 
 def _identifier(spark: SparkSession, parts: tuple[str, ...]) -> JavaObject:
     """As the catalog takes it: with the current database where the name has none."""
-    if len(parts) == 3 and parts[0].casefold() == _SESSION_CATALOG:
+    if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
         parts = parts[1:]
     elif _is_elsewhere(spark, parts):
         raise UnsupportedFeature(
@@ -343,11 +343,11 @@ def _is_elsewhere(spark: SparkSession, parts: tuple[str, ...]) -> bool:
     catalogs = spark._jsparkSession.sessionState().catalogManager()
     if len(parts) > 2:
         return True
-    if len(parts) == 2 and parts[0].casefold() != _SESSION_CATALOG and catalogs.isCatalogRegistered(parts[0]):
+    if len(parts) == 2 and parts[0].lower() != _SESSION_CATALOG and catalogs.isCatalogRegistered(parts[0]):
         return True
     if len(parts) == 2 and is_path(parts[1]):
         return False  # no catalog has such a name: it is the path that is meant, whatever catalog is the current one
-    return str(catalogs.currentCatalog().name()).casefold() != _SESSION_CATALOG
+    return str(catalogs.currentCatalog().name()).lower() != _SESSION_CATALOG
 
 
 def _path_text(spark: SparkSession, uri: JavaObject) -> str:

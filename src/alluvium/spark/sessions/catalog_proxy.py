@@ -101,7 +101,7 @@ class _Guard:
         # A map of properties, or from 4.1 on all that is said of the table.
         properties = last.properties() if str(last.getClass().getSimpleName()) == "TableInfo" else last
         provider = properties.get("provider")
-        if provider is not None and str(provider).casefold() in self._providers:
+        if provider is not None and str(provider).lower() in self._providers:
             raise failures.remember(
                 UnsupportedFeature(
                     f"the {provider} table {arguments[0].name()} is created inside of a script or another statement, "

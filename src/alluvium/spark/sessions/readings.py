@@ -43,7 +43,7 @@ def reading_zone(spark: SparkSession, texts: Iterable[str]) -> str | None:
     """
     # All at once: over Connect each question is a round trip.
     said = spark.conf.getAll
-    if not all(name not in said or said[name].casefold() in usual for name, usual in _USUAL.items()):
+    if not all(name not in said or said[name].lower() in usual for name, usual in _USUAL.items()):
         return None
     known = tuple(texts)
     if any(SUBSTITUTION in text for text in known):
@@ -72,7 +72,7 @@ def _called(text: str) -> Iterable[str]:
     """
     for word, follower in pairwise(read_tokens(text)):
         if word.is_name and follower.text == "(":
-            yield word.name.casefold()
+            yield word.name.lower()
         yield from _WRITTEN.get(word.folded, ())
 
 
@@ -81,7 +81,7 @@ def foreign_function(spark: SparkSession, called: frozenset[str]) -> str | None:
     if not called:
         return None
     listed = spark.catalog.listFunctions(pattern="|".join(sorted(called)))
-    others = sorted({f.name for f in listed if not _is_sparks(f) and f.name.casefold() in called})
+    others = sorted({f.name for f in listed if not _is_sparks(f) and f.name.lower() in called})
     # Where several functions have a name, it depends on the version of Spark which of them is meant.
     return next((name for name in others if not _is_sparks(spark.catalog.getFunction(name))), None)
 

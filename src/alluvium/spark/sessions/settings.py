@@ -45,9 +45,9 @@ def read_flag(spark: SparkSession, name: str, default: bool) -> bool:
 
 
 def _parse_flag(text: str) -> bool:
-    if text.casefold() not in ("true", "false"):
+    if text.lower() not in ("true", "false"):
         raise ValueError("expected true or false")
-    return text.casefold() == "true"
+    return text.lower() == "true"
 
 
 def parse_count(text: str) -> int:

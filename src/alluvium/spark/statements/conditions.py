@@ -133,7 +133,7 @@ def steady_condition(
     statement = current_statement()
     assert statement is not None, "whoever evaluates a condition in several jobs says that they are one statement"
     try:
-        text = statement.at_moment(sql, {f.name.casefold() for f in schema.fields})
+        text = statement.at_moment(sql, {f.name.lower() for f in schema.fields})
     except UnsteadyText as problem:
         raise unsteady(what, f" ({problem})") from None
     return text, text_condition(spark, text, schema, what, rows, is_steady=True)
@@ -303,7 +303,7 @@ def _text_of(spark: SparkSession, schema: Struct, condition: Column) -> str | No
                 "delete the rows that are to go, then append the others",
             )
         text = own
-    return None if text.casefold() == "true" else text
+    return None if text.lower() == "true" else text
 
 
 def _filter_of(rows: DataFrame, condition: Column) -> JavaObject:

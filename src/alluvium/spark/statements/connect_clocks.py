@@ -62,7 +62,7 @@ class _StillPlan(LogicalPlan):
 
     def _settle_function(self, message: proto.Expression) -> None:
         function = message.unresolved_function
-        name = function.function_name.casefold()
+        name = function.function_name.lower()
         if name not in CLOCKS or function.arguments or function.is_user_defined_function:
             return
         if name in ("current_timestamp", "now"):

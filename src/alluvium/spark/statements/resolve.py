@@ -222,9 +222,9 @@ def _prints_as_own(foreign: JavaObject, table: Qualifier) -> bool:
     """Whether a column of other rows may be read as one of the table's, where the condition stands as text: the field
     `s.t.id` of a column `t` ends as the table's column `t.id` does.
     """
-    qualifier, wanted = foreign.qualifier(), tuple(part.casefold() for part in table)
+    qualifier, wanted = foreign.qualifier(), tuple(part.lower() for part in table)
     parts = (*(str(qualifier.apply(n)) for n in range(qualifier.size())), str(foreign.name()))
-    folded = tuple(part.casefold() for part in parts)
+    folded = tuple(part.lower() for part in parts)
     ends = (folded[start:] for start in range(len(folded)))
     return any(end[: len(wanted)] == wanted[: len(end)] for end in ends)
 

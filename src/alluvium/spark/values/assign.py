@@ -142,12 +142,12 @@ def default_of(path: Path, defaults: Mapping[str, Column]) -> Column:
 
 def is_case_sensitive(spark: SparkSession) -> bool:
     """Whether names of columns go by case in a session."""
-    return str(spark.conf.get("spark.sql.caseSensitive")).casefold() == "true"
+    return str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
 
 
 def is_default(value: Column | str, schema: Struct) -> bool:
     """Whether a value is the word `default`, and no column's name."""
-    return isinstance(value, str) and value.strip().casefold() == "default" and schema.find("default") is None
+    return isinstance(value, str) and value.strip().lower() == "default" and schema.find("default") is None
 
 
 def fitted_text(value: Column, path: Path, schema: Struct) -> Column:
@@ -167,9 +167,9 @@ def assigned_columns(names: Iterable[str], schema: Struct, table: Qualifier) -> 
 
 def without_table(path: Path, table: Qualifier) -> Path:
     """The path of a column behind as much of its table's name as stands before it."""
-    folded = tuple(part.casefold() for part in path)
+    folded = tuple(part.lower() for part in path)
     for start in range(len(table)):
-        given = tuple(part.casefold() for part in table[start:])
+        given = tuple(part.lower() for part in table[start:])
         if len(path) > len(given) and folded[: len(given)] == given:
             return path[len(given) :]
     return path
@@ -185,7 +185,7 @@ def _find(name: str, schema: Struct, table: Qualifier, *, is_exact: bool = False
     exact: list[str] = []
     for part in path:
         fields = here.fields if isinstance(here, Struct) else ()
-        found = next((f for f in fields if f.name.casefold() == part.casefold()), None)
+        found = next((f for f in fields if f.name.lower() == part.lower()), None)
         if found is None or (is_exact and found.name != part):
             where = f"no such field in {'.'.join(exact)!r}:" if exact else "the table has no column"
             raise Unresolvable(

@@ -107,19 +107,19 @@ def members(text: str, source: Struct, target: Struct, column: str, rules: Rules
     Raises:
         Misfit: There is a field that the target has not, or a doubled one; or one that is wanted is not there.
     """
-    folded = Counter(name.casefold() for name in source.names)
-    known = {f.name.casefold() for f in target.fields}
+    folded = Counter(name.lower() for name in source.names)
+    known = {f.name.lower() for f in target.fields}
     for f in source.fields:
         here = f"{column}.{f.name}" if column else f.name
-        if folded[f.name.casefold()] > 1:
+        if folded[f.name.lower()] > 1:
             raise Misfit(f"the data has more than one column {f.name!r} (case does not count)", here)
-        if f.name.casefold() not in known:
+        if f.name.lower() not in known:
             raise Misfit(f"the table has no column {here!r}", here, suggest(f.name, target.names))
-    by_name = {f.name.casefold(): f for f in source.fields}
+    by_name = {f.name.lower(): f for f in source.fields}
     prefix = f"{text}." if text else ""
     for wanted in target.fields:
         here = f"{column}.{wanted.name}" if column else wanted.name
-        found = by_name.get(wanted.name.casefold())
+        found = by_name.get(wanted.name.lower())
         if found is not None:
             yield wanted, conversion(f"{prefix}{quote(found.name)}", found.type, wanted.type, here, rules)
         elif rules.fills_missing:

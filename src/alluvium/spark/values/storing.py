@@ -61,7 +61,7 @@ def select_stored(df: DataFrame, texts: Sequence[str], policy: StorePolicy) -> D
     spark = df.sparkSession
     wanted = "false" if policy is StorePolicy.LEGACY else "true"
     is_plain = not any("cast(" in text for text in texts)
-    if is_plain or is_connect(spark) or str(spark.conf.get(_ANSI)).casefold() == wanted:
+    if is_plain or is_connect(spark) or str(spark.conf.get(_ANSI)).lower() == wanted:
         return analysed(df.select(*map(sql_column, texts)))
     private = PrivateSession(spark, {_ANSI: wanted})
     return private.give_back(private.take(df).select(*map(sql_column, texts)))

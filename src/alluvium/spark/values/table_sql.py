@@ -61,7 +61,7 @@ def table_columns(rows: DataFrame, texts: Sequence[str]) -> list[Column]:
         return []
     if is_connect(rows.sparkSession):
         ensure_read_as_written(rows, texts)
-        names = {name.casefold() for name in rows.columns}
+        names = {name.lower() for name in rows.columns}
         return [sf.expr(settled_text(text, names)) for text in texts]
     private = PrivateSession(rows.sparkSession, _SETTINGS)
     taken = private.take(rows)

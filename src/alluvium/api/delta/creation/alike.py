@@ -49,12 +49,12 @@ def _differing(existing: Snapshot, wanted: Wanted) -> tuple[str, object, object]
         asked, known = _plain(Struct(wanted.columns)), _plain(config.schema)
         if asked != known:
             return "columns", known, asked
-        partitions = tuple(name.casefold() for name in wanted.partition_by)
-        if partitions != tuple(name.casefold() for name in config.partition_columns):
+        partitions = tuple(name.lower() for name in wanted.partition_by)
+        if partitions != tuple(name.lower() for name in config.partition_columns):
             return "partition columns", list(config.partition_columns), list(wanted.partition_by)
         clusters = [".".join(path) for path in clustering_columns(existing.state.domains, config)]
-        if [".".join(parse_column_path(text)).casefold() for text in wanted.cluster_by] != [
-            name.casefold() for name in clusters
+        if [".".join(parse_column_path(text)).lower() for text in wanted.cluster_by] != [
+            name.lower() for name in clusters
         ]:
             return "clustering columns", clusters, list(wanted.cluster_by)
     if wanted.properties:
@@ -70,7 +70,7 @@ def _plain(schema: Struct) -> Struct:
 
 
 def _speaks_of_protocol(name: str) -> bool:
-    folded = name.casefold()
+    folded = name.lower()
     return folded.startswith("delta.feature.") or folded in (
         "delta.minreaderversion",
         "delta.minwriterversion",

@@ -117,7 +117,7 @@ def read_changes(
         raise InvalidRequest(
             "Python workers cannot read a change feed", code="lane-impossible", hint="alluvium.open(url).changes(...)"
         )
-    asked = str(spark.conf.get(_SCHEMA_MODE, "endVersion")).casefold()
+    asked = str(spark.conf.get(_SCHEMA_MODE, "endVersion")).lower()
     if asked not in _SCHEMA_MODES:
         raise InvalidRequest(
             f"{_SCHEMA_MODE} is {asked!r}", code="invalid-option", hint="set it to endVersion, latest or legacy"

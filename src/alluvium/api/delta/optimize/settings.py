@@ -75,7 +75,7 @@ def auto_compaction(spark: SparkSession, configuration: Mapping[str, str]) -> Au
 
 def wants_statistics(spark: SparkSession) -> bool:
     """Whether rows may be ordered only by columns that have statistics."""
-    return str(spark.conf.get(_CHECKS_STATISTICS, "true")).strip().casefold() != "false"
+    return str(spark.conf.get(_CHECKS_STATISTICS, "true")).strip().lower() != "false"
 
 
 def _share(text: str) -> float:

@@ -103,8 +103,8 @@ class DescriptionVerbs:
         self: _Table, properties: Mapping[str, str], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Sets table properties, and upgrades the protocol as far as they need."""
-        said = {name.casefold(): value.strip().casefold() for name, value in property_texts(properties).items()}
-        if said == {MODE.casefold(): "none"}:
+        said = {name.lower(): value.strip().lower() for name, value in property_texts(properties).items()}
+        if said == {MODE.lower(): "none"}:
             _ensure_unmapped(self._snapshot(), "setProperties")
         return self.alter().set_properties(properties, dry_run, retry)
 
@@ -112,7 +112,7 @@ class DescriptionVerbs:
         self: _Table, *names: str, ifExists: bool = True, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Removes table properties."""
-        if [name.casefold() for name in texts_of(names, "names")] == [MODE.casefold()]:
+        if [name.lower() for name in texts_of(names, "names")] == [MODE.lower()]:
             _ensure_unmapped(self._snapshot(), "unsetProperties")
         return self.alter().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 

@@ -49,7 +49,7 @@ def follow_table(
             url=snapshot.store.url,
             version=snapshot.version,
         )
-    if isinstance(start, str) and start.casefold() != "latest":
+    if isinstance(start, str) and start.lower() != "latest":
         reached = parse_offset(start, stream.table_id)
         return _followed(stream, open_store, reached, _rows_behind(start), wait_s, is_resumed=True)
     # Now, not when somebody asks for the first batch.
@@ -79,7 +79,7 @@ def _asked(start: str | SupportsIndex | None, options: Mapping[str, object], cha
     given = dict(options)
     version = _version_of(start)
     if version is not None:
-        named = next((n for n in given if n.casefold() in ("startingversion", "startingtimestamp")), None)
+        named = next((n for n in given if n.lower() in ("startingversion", "startingtimestamp")), None)
         if named is not None:
             raise InvalidRequest(
                 f"start says where to begin, and so does {named}", code="version-and-timestamp", hint="leave one out"
@@ -96,7 +96,7 @@ def _version_of(start: str | SupportsIndex | None) -> str | int | None:
     if start is None:
         return None
     if isinstance(start, str):
-        return start if start.casefold() == "latest" else None
+        return start if start.lower() == "latest" else None
     # Versions of NumPy and pandas are numbers, too; True is none.
     if isinstance(start, SupportsIndex) and not isinstance(start, bool):
         return operator.index(start)

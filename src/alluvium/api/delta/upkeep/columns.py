@@ -95,9 +95,9 @@ class ColumnVerbs:
 
         `delta.columnMapping.mode` = `none`, set alone, has all files written anew under the columns' names.
         """
-        said = {name.casefold(): str(value).strip().casefold() for name, value in properties.items()}
+        said = {name.lower(): str(value).strip().lower() for name, value in properties.items()}
         snapshot = self._access.snapshot()
-        if said == {MODE.casefold(): "none"} and snapshot.config.mapping_mode != "none" and not dry_run:
+        if said == {MODE.lower(): "none"} and snapshot.config.mapping_mode != "none" and not dry_run:
             return remove_mapping(self._spark, snapshot, self._access.engine, keeps_property=True, retry=retry)
         return self._alteration().set_properties(properties, dry_run, retry)
 
@@ -106,7 +106,7 @@ class ColumnVerbs:
     ) -> Committed | Preview:
         """Removes table properties; without `delta.columnMapping.mode` all files are written anew."""
         snapshot = self._access.snapshot()
-        is_mode = [name.casefold() for name in names] == [MODE.casefold()]
+        is_mode = [name.lower() for name in names] == [MODE.lower()]
         if is_mode and snapshot.config.mapping_mode != "none" and not dry_run:
             return remove_mapping(self._spark, snapshot, self._access.engine, keeps_property=False, retry=retry)
         return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)

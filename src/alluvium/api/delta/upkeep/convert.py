@@ -140,7 +140,7 @@ def convert_in_session(spark: SparkSession, parts: tuple[str, ...], said: Conver
     """
     if (folder := _folder(spark, parts)) is not None:
         root, metadata = split_metadata(folder)
-        source = _Source(parts[0].casefold(), metadata)
+        source = _Source(parts[0].lower(), metadata)
         return _convert(path_access(spark, root), said, said.partitions, None, None, source)
     entry = _entry(spark, parts)
     access = TableAccess(spark, entry.location, entry=entry)
@@ -165,7 +165,7 @@ def found_in_session(spark: SparkSession, parts: tuple[str, ...]) -> tuple[Table
         spark: A classic session.
         parts: Of the name.
     """
-    kind = parts[0].casefold()
+    kind = parts[0].lower()
     is_folder = len(parts) == 2 and kind in _CONVERTIBLE
     if is_folder and (is_path(parts[1]) or not has_database(spark, parts[0])):
         root, metadata = split_metadata(parts[1])
@@ -253,7 +253,7 @@ def _convert(
 
 def _folder(spark: SparkSession, parts: tuple[str, ...]) -> str | None:
     """The folder in ``parquet.`/x` ``; None: the name is one of the catalog."""
-    kind = parts[0].casefold()
+    kind = parts[0].lower()
     if len(parts) != 2 or kind not in _OF_FOLDERS or not (is_path(parts[1]) or not has_database(spark, parts[0])):
         return None
     if kind in _CONVERTIBLE:

@@ -43,9 +43,9 @@ def is_dynamic(parsed: Options) -> bool:
         InvalidRequest: The mode is neither static nor dynamic (`invalid-option`).
     """
     text = parsed.get("partitionOverwriteMode")
-    if text is None or text.casefold() == "static":
+    if text is None or text.lower() == "static":
         return False
-    if text.casefold() != "dynamic":
+    if text.lower() != "dynamic":
         raise InvalidRequest(f"partitionOverwriteMode must be static or dynamic, not {text!r}", code="invalid-option")
     return True
 

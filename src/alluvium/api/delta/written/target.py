@@ -115,8 +115,8 @@ def ensure_clustered_alike(snapshot: Snapshot, names: Sequence[str]) -> None:
     if not names:
         return
     known = clustering_columns(snapshot.state.domains, snapshot.config)
-    if [tuple(map(str.casefold, parse_column_path(name))) for name in names] == [
-        tuple(map(str.casefold, path)) for path in known
+    if [tuple(map(str.lower, parse_column_path(name))) for name in names] == [
+        tuple(map(str.lower, path)) for path in known
     ]:
         return
     shown = ", ".join(".".join(path) for path in known)

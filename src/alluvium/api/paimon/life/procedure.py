@@ -204,10 +204,10 @@ def bind_arguments(
     names = list(kinds)
     if len(positional) > len(names):
         raise InvalidRequest(f"{name} takes {len(names)} arguments, not {len(positional)}", code="unknown-argument")
-    by_folded = {key.casefold(): key for key in names}
+    by_folded = {key.lower(): key for key in names}
     found: dict[str, Value] = dict(zip(names, positional, strict=False))
     for key, value in named.items():
-        own = by_folded.get(key.casefold())
+        own = by_folded.get(key.lower())
         if own is None:
             raise InvalidRequest(f"{name} has no argument {key}", code="unknown-argument", hint=suggest(key, names))
         if own in found:
@@ -230,7 +230,7 @@ def _typed(name: str, key: str, value: Value, kind: str) -> Value:
         if kind == STRING:
             return _text(value)
         if kind == BOOLEAN:
-            return {"true": True, "false": False}[_text(value).casefold()]
+            return {"true": True, "false": False}[_text(value).lower()]
         return _whole(value, _BITS[kind])
     except (ValueError, KeyError):
         raise InvalidRequest(

@@ -64,7 +64,7 @@ def _expire_tags(given: Given) -> Rows:
 
 
 def _create_branch(given: Given) -> None:
-    is_lenient = (given.text("ignoreIfExists") or "false").casefold() == "true"
+    is_lenient = (given.text("ignoreIfExists") or "false").lower() == "true"
     given.table.create_branch(given.needed("branch"), given.text("tag"), is_lenient)
 
 

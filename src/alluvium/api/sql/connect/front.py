@@ -164,7 +164,7 @@ def _makes_ours(words: tuple[str, ...]) -> bool:
     """Whether a table of a format of ours is made under a name: its entry would have no table behind it."""
     using = next((n for n, word in enumerate(words) if word == "USING"), None)
     is_table = words[0] in ("CREATE", "REPLACE") and "TABLE" in words[:4] and not {"TEMPORARY", "TEMP"} & {*words[:4]}
-    return is_table and using is not None and words[using + 1].strip("`").casefold() in FORMATS
+    return is_table and using is not None and words[using + 1].strip("`").lower() in FORMATS
 
 
 def _query(asked: _Statement, text: str, found: tuple[Read, ...]) -> DataFrame:
@@ -230,7 +230,7 @@ def _delta_only(asked: _Statement, text: str) -> DataFrame:
     given = None if statement is None else bind_parameters(statement, asked.args or {}, asked.settings)
     target = getattr(given, "target", None)
     is_done = type(given).__name__ in _WITHOUT_JVM
-    if isinstance(target, PathLiteral) or (isinstance(target, TableName) and target.parts[0].casefold() in FORMATS):
+    if isinstance(target, PathLiteral) or (isinstance(target, TableName) and target.parts[0].lower() in FORMATS):
         done = carry_out(asked.spark, given) if is_done and given is not None else None
         if done is None:
             raise _refusal(text)
@@ -289,7 +289,7 @@ def _told_by_server(text: str, refusal: UnsupportedFeature | None = None) -> Ite
 
 def _settings(spark: SparkSession) -> Settings:
     def is_on(name: str) -> bool:
-        return str(spark.conf.get(name, "false")).casefold() == "true"
+        return str(spark.conf.get(name, "false")).lower() == "true"
 
     quoted = is_on("spark.sql.ansi.enabled") and is_on("spark.sql.ansi.doubleQuotedIdentifiers")
     return Settings(is_on("spark.sql.parser.escapedStringLiterals"), quoted)

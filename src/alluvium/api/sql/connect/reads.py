@@ -125,7 +125,7 @@ def _called_like_formats(text: str, settings: Settings) -> frozenset[str]:
     cursor, found = Cursor(text, settings), set[str]()
     before = ""
     while (token := cursor.peek()).kind is not TokenKind.END:
-        name = _name(token).casefold()
+        name = _name(token).lower()
         if name in FORMATS and before not in (".", "USING") and cursor.peek(1).text != ".":
             found.add(name)
         before = token.word or token.text
@@ -135,7 +135,7 @@ def _called_like_formats(text: str, settings: Settings) -> frozenset[str]:
 
 def _table(cursor: Cursor, before: tuple[str, str], called: Collection[str]) -> TableRead | None:
     named, path = cursor.peek(), cursor.peek(2)
-    table_format = _name(named).casefold()
+    table_format = _name(named).lower()
     if table_format not in FORMATS or cursor.peek(1).text != "." or path.kind is not TokenKind.BACKQUOTED:
         return None
     shown = name_value(path.text)

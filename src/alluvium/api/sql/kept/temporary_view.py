@@ -26,7 +26,7 @@ def run(call: Call) -> DataFrame | None:
         InvalidRequest: Columns are given (`schema-given`), or no path is (`no-path`).
     """
     plan = call.plan
-    provider = str(plan.provider()).casefold()
+    provider = str(plan.provider()).lower()
     if provider not in PROVIDERS:
         return None
     if plan.userSpecifiedSchema().isDefined():
@@ -34,7 +34,7 @@ def run(call: Call) -> DataFrame | None:
             "the schema of a table comes from its log", code="schema-given", hint="leave the columns out"
         )
     options: dict[str, Any] = dict(texts_of(call, plan.options()))
-    path = next((options.pop(name) for name in list(options) if name.casefold() == "path"), None)
+    path = next((options.pop(name) for name in list(options) if name.lower() == "path"), None)
     if path is None:
         raise InvalidRequest("one path is needed", code="no-path", hint="OPTIONS (path '/data/table')")
     _make(

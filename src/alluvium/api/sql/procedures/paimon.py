@@ -46,7 +46,7 @@ _TYPES = {STRING: StringType(), INT: IntegerType(), LONG: LongType(), BOOLEAN: B
 def run(call: Call) -> DataFrame | None:
     """Carries out a `CALL`; None where the procedure is of another catalog than ours."""
     parts = texts(call.plan.procedure().nameParts())
-    catalog, namespace, name = parts[:-2], parts[-2].casefold() if len(parts) > 1 else "", parts[-1]
+    catalog, namespace, name = parts[:-2], parts[-2].lower() if len(parts) > 1 else "", parts[-1]
     known = ("spark_catalog", *warehouses_of(call.spark))
     if namespace != _SYS or len(catalog) > 1 or (catalog and catalog[0] not in known):
         return None

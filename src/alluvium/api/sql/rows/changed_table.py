@@ -66,7 +66,7 @@ def _ensure_no_query(call: Call, relation: JavaObject) -> None:
     parts = call.parts(relation) if call.queries is not None else None
     if call.queries is None or parts is None or len(parts) != 1:
         return
-    if parts[0].casefold() in {str(pair._1()).casefold() for pair in items(call.queries.cteRelations())}:
+    if parts[0].lower() in {str(pair._1()).lower() for pair in items(call.queries.cteRelations())}:
         raise Unresolvable(
             f"the statement changes rows of tables, and {parts[0]!r} is a query that stands behind WITH",
             code="changed-view",
@@ -175,7 +175,7 @@ def _is_ours(leaf: JavaObject) -> bool:
         return True
     entry = some(leaf.catalogTable())
     provider = None if entry is None else some(entry.provider())
-    return str(provider).casefold() == PROVIDER
+    return str(provider).lower() == PROVIDER
 
 
 def _is_temporary(plan: JavaObject) -> bool:

@@ -97,7 +97,7 @@ def _ensure_only_files(plan: JavaObject) -> None:
         UnsupportedFeature: They are to be a table of ours.
     """
     provider = some(plan.provider())
-    if provider is not None and str(provider).casefold() in PROVIDERS:
+    if provider is not None and str(provider).lower() in PROVIDERS:
         raise UnsupportedFeature(
             f"INSERT OVERWRITE DIRECTORY makes files, not a {provider} table",
             code="unsupported-statement",
@@ -212,7 +212,7 @@ def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]
     """The rows under the table's columns, and the options of their writer."""
     access, query, options = insert.access, insert.query, dict(insert.options)
     schema, partition_columns = _columns_of(access)
-    is_exact = str(call.spark.conf.get(_IS_EXACT)).casefold() == "true"
+    is_exact = str(call.spark.conf.get(_IS_EXACT)).lower() == "true"
     columns = insert.columns.checked(schema, partition_columns, access.url, is_exact=is_exact)
     if not columns.by_name and says_default(call.text):
         query, columns = without_default_words(call, query, _written_to(access), columns)
@@ -237,10 +237,10 @@ def _ensure_required(access: TableAccess, given: Sequence[str]) -> None:
     Raises:
         InvalidRequest: It is not.
     """
-    brought = {name.casefold() for name in given}
+    brought = {name.lower() for name in given}
     for f in access.snapshot().config.schema.fields:
         is_filled = any(key in (DEFAULT, GENERATION) or key.startswith(IDENTITY) for key in f.metadata)
-        if not f.nullable and not is_filled and f.name.casefold() not in brought:
+        if not f.nullable and not is_filled and f.name.lower() not in brought:
             raise InvalidRequest(
                 f"the column {f.name!r}, which must not be null, is not given",
                 code="schema-mismatch",
@@ -289,7 +289,7 @@ def is_dynamic(spark: SparkSession, options: Mapping[str, object], url: str) -> 
         InvalidRequest: The session forbids it.
     """
     said = options.get("partitionOverwriteMode") or spark.conf.get(_PARTITION_MODE, "static")
-    if str(said).casefold() != "dynamic":
+    if str(said).lower() != "dynamic":
         return False
     ensure_dynamic_allowed(spark, url)
     return True

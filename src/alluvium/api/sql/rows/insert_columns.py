@@ -104,8 +104,8 @@ def ensure_known(given: s.StructType, schema: Struct, url: str) -> None:
 def _ensure_fields(given: s.DataType, target: DataType, column: str, url: str) -> None:
     """Columns may be left out, fields of structs may not. Fields that the table lacks are the writer's to refuse."""
     if isinstance(given, s.StructType) and isinstance(target, Struct):
-        own = {f.name.casefold(): f for f in given.fields}
-        missing = [f.name for f in target.fields if f.name.casefold() not in own]
+        own = {f.name.lower(): f for f in given.fields}
+        missing = [f.name for f in target.fields if f.name.lower() not in own]
         if missing and len(own) < len(target.fields):
             raise InvalidRequest(
                 f"not enough fields in {column!r}: the query's struct lacks {', '.join(missing)}",
@@ -115,8 +115,8 @@ def _ensure_fields(given: s.DataType, target: DataType, column: str, url: str) -
                 hint="give all of them, null for those that are not known",
             )
         for f in target.fields:
-            if f.name.casefold() in own:
-                _ensure_fields(own[f.name.casefold()].dataType, f.type, f"{column}.{f.name}", url)
+            if f.name.lower() in own:
+                _ensure_fields(own[f.name.lower()].dataType, f.type, f"{column}.{f.name}", url)
     elif isinstance(given, s.ArrayType) and isinstance(target, Array):
         _ensure_fields(given.elementType, target.element, f"{column}.element", url)
     elif isinstance(given, s.MapType) and isinstance(target, Map):
@@ -200,7 +200,7 @@ def static_condition(call: Call, columns: InsertColumns, schema: Struct) -> Colu
 
 
 def _partition(name: str, partition_columns: Sequence[str], url: str) -> str:
-    found = next((column for column in partition_columns if column.casefold() == name.casefold()), None)
+    found = next((column for column in partition_columns if column.lower() == name.lower()), None)
     if found is None:
         raise InvalidRequest(
             f"PARTITION names {name!r}, which is no partition column",
@@ -226,6 +226,6 @@ def _known(name: str, schema: Struct, url: str, is_exact: bool) -> str:
 
 
 def _ensure_once(names: Sequence[str], url: str) -> None:
-    twice = [name for name, count in Counter(n.casefold() for n in names).items() if count > 1]
+    twice = [name for name, count in Counter(n.lower() for n in names).items() if count > 1]
     if twice:
         raise InvalidRequest(f"the column {twice[0]!r} is given twice", code="assigned-twice", url=url, column=twice[0])

@@ -45,7 +45,7 @@ class ReplaceOn:
                 would mean others.
         """
         wanted = columns.wanted(schema)
-        if not columns.by_name and [n.casefold() for n in query.columns] != [n.casefold() for n in wanted]:
+        if not columns.by_name and [n.lower() for n in query.columns] != [n.lower() for n in wanted]:
             raise InvalidRequest(
                 "REPLACE ON takes a query whose columns are called like those of the table that they go to "
                 f"({', '.join(wanted)}), not {', '.join(query.columns)}",

@@ -25,7 +25,7 @@ from alluvium.spark.sessions.catalog import find_table, is_path, quoted_name
 from alluvium.spark.statements.conditions import ensure_condition
 
 #: Options of the writer that say how files are made; of other options a table of rows keeps nothing.
-_FOR_FILES = frozenset(name.casefold() for name in PARQUET_WRITE)
+_FOR_FILES = frozenset(name.lower() for name in PARQUET_WRITE)
 
 
 def run(call: Call) -> DataFrame | None:
@@ -98,8 +98,8 @@ def _mode(call: Call) -> Mode:
 
 
 def _of_rows(call: Call, wanted: Wanted, options: Mapping[str, str]) -> None:
-    properties = {k: v for k, v in options.items() if k.casefold().startswith("delta.")}
-    kept = {k: v for k, v in options.items() if k.casefold() in _FOR_FILES or ("." in k and k not in properties)}
+    properties = {k: v for k, v in options.items() if k.lower().startswith("delta.")}
+    kept = {k: v for k, v in options.items() if k.lower() in _FOR_FILES or ("." in k and k not in properties)}
     parsed = parse_options({**properties, **kept}, WRITE, WRITE_LATER)
     create_of_rows(call.rows(call.plan.query()), wanted, parsed)
 

@@ -111,10 +111,10 @@ def _kinds(access: PaimonAccess) -> Mapping[str, DataType]:
 
 def _asked(call: Call, spec: JavaObject, kinds: Mapping[str, DataType]) -> Mapping[str, Column]:
     """The values of `PARTITION (...)`, by columns as the table spells them."""
-    by_folded = {name.casefold(): name for name in kinds}
+    by_folded = {name.lower(): name for name in kinds}
     found: dict[str, str | None] = {}
     for name, value in dict(call.java.jvm.scala.jdk.javaapi.CollectionConverters.asJava(spec)).items():
-        own = by_folded.get(name.casefold())
+        own = by_folded.get(name.lower())
         if own is None:
             raise InvalidRequest(
                 f"the table is not partitioned by {name!r}",

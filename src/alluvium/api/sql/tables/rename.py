@@ -26,7 +26,7 @@ def run(call: Call) -> DataFrame | None:
             hint=f"CREATE TABLE name USING delta LOCATION {access.url!r} gives it one",
         )
     old, new = access.entry.parts, texts(call.plan.newName())
-    if len(new) == 3 and new[0].casefold() == _SESSION_CATALOG:
+    if len(new) == 3 and new[0].lower() == _SESSION_CATALOG:
         new = new[1:]
     named = quoted_name(new if len(new) > 1 else (*old[:-1], *new))
     was_cached = is_cached(access)

@@ -42,10 +42,10 @@ class Said:
 def makes_ours(call: Call, provider: JavaObject | None, serde: JavaObject | None) -> bool:
     """Whether a statement with this USING, or none, and this STORED AS makes a table of ours."""
     if provider is not None:
-        return str(provider).casefold() == PROVIDER
+        return str(provider).lower() == PROVIDER
     conf = call.spark.conf
-    makes_hive = str(conf.get("spark.sql.legacy.createHiveTableByDefault", "false")).casefold() == "true"
-    return serde is None and not makes_hive and str(conf.get("spark.sql.sources.default")).casefold() == PROVIDER
+    makes_hive = str(conf.get("spark.sql.legacy.createHiveTableByDefault", "false")).lower() == "true"
+    return serde is None and not makes_hive and str(conf.get("spark.sql.sources.default")).lower() == PROVIDER
 
 
 def said_of(call: Call, partitioning: JavaObject) -> Said:
@@ -130,7 +130,7 @@ def _checks(spec: JavaObject) -> dict[str, str]:
             )
         given = constraint.userProvidedName()
         name = f"check_{n + 1}" if given is None else str(given)
-        if CONSTRAINT_PREFIX + name.casefold() in found:
+        if CONSTRAINT_PREFIX + name.lower() in found:
             raise InvalidRequest(f"the constraint {name!r} stands twice", code="constraint-exists")
-        found[CONSTRAINT_PREFIX + name.casefold()] = str(constraint.condition())
+        found[CONSTRAINT_PREFIX + name.lower()] = str(constraint.condition())
     return found

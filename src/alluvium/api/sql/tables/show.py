@@ -74,18 +74,18 @@ def _asked(call: Call, names: list[str]) -> Mapping[str, str | None]:
     pattern = some(call.plan.pattern())
     if pattern is None:
         return {}
-    by_folded = {name.casefold(): name for name in names}
+    by_folded = {name.lower(): name for name in names}
     found: dict[str, str | None] = {}
     given = dict(call.java.jvm.scala.jdk.javaapi.CollectionConverters.asJava(pattern.spec()))
     for name, value in given.items():
-        if name.casefold() not in by_folded:
+        if name.lower() not in by_folded:
             raise InvalidRequest(
                 f"the table is not partitioned by {name!r}",
                 code="invalid-partition-column",
                 column=name,
                 hint=suggest(name, names),
             )
-        found[by_folded[name.casefold()]] = None if value is None or value == DEFAULT_PARTITION else str(value)
+        found[by_folded[name.lower()]] = None if value is None or value == DEFAULT_PARTITION else str(value)
     return found
 
 

@@ -34,7 +34,7 @@ def with_session_columns(text: str, catalogs: Callable[[], Collection[str]]) -> 
     columns = [c for c in chains if len(c.parts) > _TABLE_PARTS or (len(c.parts) == _TABLE_PARTS and c.has_star)]
     if not columns:
         return text
-    known = {name.casefold() for name in catalogs()}
+    known = {name.lower() for name in catalogs()}
     named = {c.parts for c in chains if not c.has_star and len(c.parts) in (_TABLE_PARTS - 1, _TABLE_PARTS)}
     for column in reversed(columns):
         table = column.parts[:_TABLE_PARTS]
@@ -59,7 +59,7 @@ class _Chain:
 
 
 def _folded(token: Token) -> str:
-    return name_value(token.text).casefold() if token.kind is TokenKind.BACKQUOTED else token.text.casefold()
+    return name_value(token.text).lower() if token.kind is TokenKind.BACKQUOTED else token.text.lower()
 
 
 def _chains(text: str) -> Iterator[_Chain]:

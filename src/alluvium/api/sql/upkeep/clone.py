@@ -92,7 +92,7 @@ def _has_point(spark: SparkSession, path: str) -> bool:
 
 def _no_source(spark: SparkSession, parts: tuple[str, ...]) -> InvalidRequest | UnsupportedFeature | NotATable:
     shown, found = ".".join(parts), find_relation(spark, quoted_name(parts))
-    kind = parts[0].casefold() if len(parts) == 2 else None
+    kind = parts[0].lower() if len(parts) == 2 else None
     if found is None and kind not in _OF_FOLDERS and not spark.catalog.tableExists(quoted_name(parts)):
         return NotATable(
             f"the table to clone cannot be found: {shown}", code="not-a-table", hint="the name has no table behind it"

@@ -46,7 +46,7 @@ def _door(statement: DescribeDetail | DescribeHistory | Restore) -> AbstractCont
 
 def _names_path(target: TableName) -> bool:
     """Whether it is delta.`/path`."""
-    return len(target.parts) == 2 and target.parts[0].casefold() == PROVIDER
+    return len(target.parts) == 2 and target.parts[0].lower() == PROVIDER
 
 
 def _of_path(spark: SparkSession, path: str) -> DataFrame:

@@ -39,7 +39,7 @@ def default_of(f: Field) -> Derived:
     if not isinstance(sql, str):
         raise _refused(f.name, f"{KEY} is not text")
     # "All columns of `variant` type must default to null."
-    if f.type == VARIANT and sql.strip().casefold() != "null":
+    if f.type == VARIANT and sql.strip().lower() != "null":
         raise _refused(f.name, "a variant can only default to null")
     try:
         # A default names no column: there is no row yet.

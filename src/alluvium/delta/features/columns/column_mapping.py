@@ -28,7 +28,7 @@ _GENERATED = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 def is_used(config: TableConfig) -> bool:
     """ "The column mapping is governed by the table property `delta.columnMapping.mode`" """
-    return config.metadata.configuration.get(MODE, "none").casefold() != "none"
+    return config.metadata.configuration.get(MODE, "none").lower() != "none"
 
 
 def on_scan(plan: ScanPlan, context: ScanContext) -> ScanPlan:

@@ -33,7 +33,7 @@ CODE = "iceberg-compat"
 
 def is_enabled(metadata: Metadata, version: int) -> bool:
     """ "This table feature is enabled when the table property `delta.enableIcebergCompatV1` is set to `true`." """
-    return metadata.configuration.get(enabling_property(version), "").strip().casefold() == "true"
+    return metadata.configuration.get(enabling_property(version), "").strip().lower() == "true"
 
 
 def enabling_property(version: int) -> str:

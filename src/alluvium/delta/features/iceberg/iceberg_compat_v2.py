@@ -34,7 +34,7 @@ def ensure_compatible(config: TableConfig) -> None:
     # present in the table protocol or the table property `delta.enableDeletionVectors` is not set to `true`"
     configuration = config.metadata.configuration
     supported = "deletionVectors" in (config.protocol.writer_features or ())
-    if supported and configuration.get("delta.enableDeletionVectors", "").strip().casefold() == "true":
+    if supported and configuration.get("delta.enableDeletionVectors", "").strip().lower() == "true":
         raise compat.refused(_VERSION, "its rows may be deleted by vectors", "set delta.enableDeletionVectors to false")
     compat.ensure_types(config, _VERSION, _is_allowed)
     compat.ensure_type_changes(config, _VERSION)

@@ -16,7 +16,7 @@ ENABLED = "delta.enableMaterializePartitionColumnsFeature"
 
 def is_requested(config: TableConfig) -> bool:
     """ "The writer feature `materializePartitionColumns` is auto-supported when this property is set to `true`." """
-    return config.metadata.configuration.get(ENABLED, "").strip().casefold() == "true"
+    return config.metadata.configuration.get(ENABLED, "").strip().lower() == "true"
 
 
 def materialize(plan: WritePlan, config: TableConfig) -> WritePlan:

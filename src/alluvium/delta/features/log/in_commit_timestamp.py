@@ -40,7 +40,7 @@ def is_used(config: TableConfig) -> bool:
     `delta.enableInCommitTimestamps` must be set to `true`."
     """
     listed = FEATURE.name in (config.protocol.writer_features or ())
-    return listed and config.metadata.configuration.get(_ENABLED, "").strip().casefold() == "true"
+    return listed and config.metadata.configuration.get(_ENABLED, "").strip().lower() == "true"
 
 
 def enablement(config: TableConfig) -> Enablement | None:
@@ -63,7 +63,7 @@ def enablement(config: TableConfig) -> Enablement | None:
 
 def is_requested(config: TableConfig) -> bool:
     """Whether the property asks for the feature."""
-    return config.metadata.configuration.get(_ENABLED, "").strip().casefold() == "true"
+    return config.metadata.configuration.get(_ENABLED, "").strip().lower() == "true"
 
 
 def on_commit(actions: Actions, context: CommitContext) -> Actions:

@@ -21,7 +21,7 @@ def is_used(config: TableConfig) -> bool:
     """ "When `delta.enableChangeDataFeed` is `true`, writers must produce the relevant `AddCDCFile`'s for any operation
     that changes data".
     """
-    return config.metadata.configuration.get(ENABLED, "").strip().casefold() == "true"
+    return config.metadata.configuration.get(ENABLED, "").strip().lower() == "true"
 
 
 def ensure_no_reserved_columns(metadata: Metadata, before: TableConfig | None) -> Metadata:
@@ -30,9 +30,9 @@ def ensure_no_reserved_columns(metadata: Metadata, before: TableConfig | None) -
     Raises:
         InvalidRequest: There is such a column (`reserved-column`).
     """
-    if metadata.configuration.get(ENABLED, "").strip().casefold() != "true":
+    if metadata.configuration.get(ENABLED, "").strip().lower() != "true":
         return metadata
-    names = {name.casefold() for name in parse_schema(metadata.schema_string).names}
+    names = {name.lower() for name in parse_schema(metadata.schema_string).names}
     taken = [name for name in CHANGE_COLUMNS if name in names]
     if taken:
         raise InvalidRequest(

@@ -454,7 +454,7 @@ def _corrupt(reason: str, path: str | None, offset: int | None) -> CorruptTable:
 
 def is_used(config: TableConfig) -> bool:
     """Whether writers may add vectors: "`delta.enableDeletionVectors`"."""
-    return config.metadata.configuration.get("delta.enableDeletionVectors", "false").strip().casefold() == "true"
+    return config.metadata.configuration.get("delta.enableDeletionVectors", "false").strip().lower() == "true"
 
 
 FEATURE = Feature(

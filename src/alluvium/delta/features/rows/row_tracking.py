@@ -55,8 +55,8 @@ def is_requested(config: TableConfig) -> bool:
 
 def asked_columns(names: Sequence[str], schema: Struct) -> tuple[str, ...]:
     """Which of some names mean a metadata column of row tracking: not those of columns of the table."""
-    own = {f.name.casefold() for f in schema.fields}
-    folded = {name.casefold() for name in names} - own
+    own = {f.name.lower() for f in schema.fields}
+    folded = {name.lower() for name in names} - own
     return tuple(name for name in METADATA_COLUMNS if name in folded)
 
 

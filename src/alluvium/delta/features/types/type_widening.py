@@ -54,7 +54,7 @@ def is_used(config: TableConfig) -> bool:
 
 def is_requested(config: TableConfig) -> bool:
     """Whether types may be widened (`delta.enableTypeWidening`), or were."""
-    enabled = config.metadata.configuration.get("delta.enableTypeWidening", "false").strip().casefold()
+    enabled = config.metadata.configuration.get("delta.enableTypeWidening", "false").strip().lower()
     return enabled == "true" or is_used(config)
 
 

@@ -14,7 +14,7 @@ from alluvium.delta.terms.config import TableConfig
 
 def is_requested(config: TableConfig) -> bool:
     """Whether writers are asked to shred: `delta.enableVariantShredding`."""
-    return config.metadata.configuration.get("delta.enableVariantShredding", "false").strip().casefold() == "true"
+    return config.metadata.configuration.get("delta.enableVariantShredding", "false").strip().lower() == "true"
 
 
 FEATURE = Feature(

@@ -60,7 +60,7 @@ class ConvertRequest:
     @property
     def tight_bounds(self) -> bool | None:
         """Whether bounds say that they are tight, as where vectors may loosen them later."""
-        asked = {name.casefold(): value.strip().casefold() for name, value in self.properties.items()}
+        asked = {name.lower(): value.strip().lower() for name, value in self.properties.items()}
         return True if any(asked.get(name, "false") != "false" for name in _VECTORS) else None
 
 
@@ -129,10 +129,10 @@ def configured(stored: Struct, partitions: Sequence[Field], properties: Mapping[
     """
     columns = as_nullable(with_partitions(stored, partitions))
     assert isinstance(columns, Struct)
-    mapping = {name: value for name, value in properties.items() if name.casefold() == MODE.casefold()}
+    mapping = {name: value for name, value in properties.items() if name.lower() == MODE.lower()}
     others = {name: value for name, value in properties.items() if name not in mapping}
     config = table_config(NewTable(columns, [f.name for f in partitions], others))
-    mode = next(iter(mapping.values()), "none").strip().casefold()
+    mode = next(iter(mapping.values()), "none").strip().lower()
     if mode == "none":
         return config
     if mode != "name":
@@ -152,8 +152,8 @@ def with_mapping(properties: Mapping[str, str], hidden: str) -> dict[str, str]:
     Raises:
         InvalidRequest: Column mapping is not wanted (`not-convertible`).
     """
-    asked = {name: value for name, value in properties.items() if name.casefold() == MODE.casefold()}
-    if any(value.strip().casefold() == "none" for value in asked.values()):
+    asked = {name: value for name, value in properties.items() if name.lower() == MODE.lower()}
+    if any(value.strip().lower() == "none" for value in asked.values()):
         raise InvalidRequest(
             f"files hold {hidden!r}, which was dropped: without column mapping a column that is added under that name "
             "would show its old values",

@@ -218,8 +218,8 @@ def _parameters(config: TableConfig, removal: Removal) -> dict[str, JsonValue]:
     if removal.said == SET:
         return {"properties": to_json({k: v for k, v in removal.properties.items() if v is not None})}
     if removal.said == UNSET:
-        has = {name.casefold() for name in config.metadata.configuration}
-        return {"properties": to_json([n for n in removal.properties if n.casefold() in has]), "ifExists": True}
+        has = {name.lower() for name in config.metadata.configuration}
+        return {"properties": to_json([n for n in removal.properties if n.lower() in has]), "ifExists": True}
     return {}
 
 

@@ -74,9 +74,9 @@ def _is_telling(snapshot: Snapshot, version: int) -> bool:
 
 
 def _is_set(found: Snapshot, properties: Mapping[str, str | None]) -> bool:
-    configuration = {name.casefold(): value for name, value in found.config.metadata.configuration.items()}
+    configuration = {name.lower(): value for name, value in found.config.metadata.configuration.items()}
     for name, idle in properties.items():
-        value = configuration.get(name.casefold())
-        if value is not None and value.casefold() not in ("false", "none", idle):
+        value = configuration.get(name.lower())
+        if value is not None and value.lower() not in ("false", "none", idle):
             return True
     return False

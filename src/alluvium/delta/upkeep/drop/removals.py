@@ -188,8 +188,8 @@ def without_mapping(config: TableConfig) -> TableConfig:
 
 def with_properties(config: TableConfig, properties: Mapping[str, str | None]) -> TableConfig:
     """The table with other values of properties that it has; without those whose new value is None."""
-    folded = {name.casefold(): value for name, value in properties.items()}
-    changed = {n: folded.get(n.casefold(), value) for n, value in config.metadata.configuration.items()}
+    folded = {name.lower(): value for name, value in properties.items()}
+    changed = {n: folded.get(n.lower(), value) for n, value in config.metadata.configuration.items()}
     if properties.get(SUSPENDED) is not None:
         changed[SUSPENDED] = properties[SUSPENDED]
     configuration = {name: value for name, value in changed.items() if value is not None}

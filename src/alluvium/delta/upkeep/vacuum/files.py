@@ -56,7 +56,7 @@ def hides(config: TableConfig) -> Callable[[str], bool]:
     columns = {*config.partition_columns, *(physical[name] for name in config.partition_columns)}
     folders = tuple(f"{spelled}=" for column in columns for spelled in (column, escape_path_name(column)))
     taken = (_CHANGE_DATA, _DELTA_INDEX, *folders)
-    formats = config.metadata.configuration.get(_UNIVERSAL_FORMATS, "").casefold()
+    formats = config.metadata.configuration.get(_UNIVERSAL_FORMATS, "").lower()
     has_metadata = "iceberg" in formats
 
     def is_hidden(name: str) -> bool:

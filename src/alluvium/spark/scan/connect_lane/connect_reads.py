@@ -41,7 +41,7 @@ _OPAQUE = frozenset({None, "sql", "cached_remote_relation", "relation_changes", 
 #: Words one of which a query has.
 _QUERIES = QUERY_WORDS | {"from", "map", "reduce"}
 #: Functions of Spark, which ask for nothing beside their arguments, and operators and words that look like calls.
-_KNOWN = ROW | JOB | CONSTRUCTS | {name.casefold() for name in dir(functions)}
+_KNOWN = ROW | JOB | CONSTRUCTS | {name.lower() for name in dir(functions)}
 
 
 def reads_of(df: Any, own: OwnTable) -> tuple[Read, ...]:
@@ -105,7 +105,7 @@ def _may_query(message: Any) -> bool:
         called = {word.folded for word, follower in pairwise(words) if follower.text == "("}
         return any(word.folded in _QUERIES for word in words) or not called <= _KNOWN
     if isinstance(message, (proto.Expression.UnresolvedFunction, proto.CallFunction)):
-        name = message.function_name.casefold()
+        name = message.function_name.lower()
         # The others are operators.
         return name.isidentifier() and name not in _KNOWN
     return False
@@ -119,7 +119,7 @@ def _mark_of(relation: proto.Relation) -> Mark | None:
 
 def _foreign(source: proto.Read.DataSource, url: str) -> list[Read]:
     """Files that are read by their own addresses, or a source of the server's that is told one."""
-    told = [*source.paths, *(value for key, value in source.options.items() if key.casefold() == "path")]
+    told = [*source.paths, *(value for key, value in source.options.items() if key.lower() == "path")]
     return [None] if any(meets(address, url) for address in told) else []
 
 

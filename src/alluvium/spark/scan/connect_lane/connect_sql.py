@@ -66,7 +66,7 @@ def _text(node: Expression) -> str:
 
 
 def _call(name: str, args: list[str]) -> str:
-    folded = name.casefold()
+    folded = name.lower()
     if folded in _INFIX and len(args) == 2:
         return f"({args[0]} {_INFIX[folded]} {args[1]})"
     if folded in ("not", "!") and len(args) == 1:

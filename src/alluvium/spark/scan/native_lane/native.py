@@ -192,7 +192,7 @@ def _read_parts(
     row_index = None
     if counting is not None:
         frame, part, row_index = number_rows(frame, part, record_number())
-    elif asks_for_numbers(parts) and _METADATA in {name.casefold() for name in frame.columns}:
+    elif asks_for_numbers(parts) and _METADATA in {name.lower() for name in frame.columns}:
         # A column of the table that is called like the reader's own, which no text can name then.
         frame, part, row_index = number_rows(frame, part, frame.metadataColumn(_METADATA)["row_index"])
     if deleted_rows is not None:
