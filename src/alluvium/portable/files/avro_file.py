@@ -59,7 +59,7 @@ class AvroFile:
 
     def names(self, wanted: Sequence[str], ids: Mapping[str, int] | None = None) -> dict[str, str]:
         """The file's own name of each column wanted that it has."""
-        return own_names([f["name"] for f in _plain(self.schema)["fields"]], wanted)
+        return own_names([f["name"] for f in _plain(self.schema)["fields"]], wanted, self.path)
 
     def batches(self, columns: dict[str, str], batch_size: int) -> Iterator[tuple[int, dict[str, pa.Array]]]:
         """Rows in order: how many, and the columns under the names wanted."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from alluvium.codecs.variants.variant_shredding import rebuild
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.plan.scan import FIELD_ID
+from alluvium.portable.files.file_names import own_member
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Array, DataType, Decimal, JsonValue, Map, Struct
@@ -153,14 +154,14 @@ def _struct(values: pa.Array, data_type: Struct, column: str) -> pa.Array:
     members = values.flatten()
     names = [f.name for f in values.type]
     by_name = dict(zip(names, members, strict=True))
-    by_folded = {name.lower(): by_name[name] for name in names}
     by_id: dict[JsonValue, pa.Array] = {field_id(f): member for f, member in zip(values.type, members, strict=True)}
     arrays = []
     for f in data_type.fields:
         if FIELD_ID in f.metadata:
             found = by_id.get(f.metadata[FIELD_ID])
         else:
-            found = by_name[f.name] if f.name in by_name else by_folded.get(f.name.lower())
+            own = own_member(names, f.name, column)
+            found = None if own is None else by_name[own]
         missing = found is None
         arrays.append(
             pa.nulls(len(values), to_arrow(f.type)) if missing else conform(found, f.type, f"{column}.{f.name}")

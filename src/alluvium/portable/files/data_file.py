@@ -142,8 +142,8 @@ class DataFile:
                 hint="the file was written by a client that does not know column mapping; rewrite it",
             )
         if not ids:
-            return own_names(schema.names, wanted)
-        by_name = own_names(schema.names, [name for name in wanted if name not in ids])
+            return own_names(schema.names, wanted, self.path)
+        by_name = own_names(schema.names, [name for name in wanted if name not in ids], self.path)
         found = {name: by_id.get(ids[name]) if name in ids else by_name.get(name) for name in wanted}
         return {name: own for name, own in found.items() if own is not None}
 

@@ -10,12 +10,46 @@ import pyarrow as pa
 from alluvium.errors import CorruptTable
 
 
-def own_names(names: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
-    """The file's own name of each column wanted that it has: exact, else without regard to case."""
-    exact = set(names)
-    by_folded = {name.lower(): name for name in reversed(names)}
-    found = {name: name if name in exact else by_folded.get(name.lower()) for name in wanted}
-    return {name: own for name, own in found.items() if own is not None}
+def own_names(names: Sequence[str], wanted: Sequence[str], path: str) -> dict[str, str]:
+    """The file's own name of each column wanted that it has: exact, else without regard to case.
+
+    Raises:
+        CorruptTable: Several differ from the one wanted in case alone (`"damaged-file"`): Spark takes none, either.
+    """
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name.lower(), []).append(name)
+    exact, found = set(names), {}
+    for name in wanted:
+        own = [name] if name in exact else alike.get(name.lower(), [])
+        if len(own) > 1:
+            raise damaged(path, f"the column {name!r} may be {own[0]!r} or {own[1]!r} of it")
+        if own:
+            found[name] = own[0]
+    return found
+
+
+def own_member(names: Sequence[str], wanted: str, column: str) -> str | None:
+    """The same of a member of a struct.
+
+    Args:
+        names: Of the struct's members in the file.
+        wanted: The member's name in the table.
+        column: What the struct is called, for errors.
+
+    Raises:
+        CorruptTable: Several may be meant (`"damaged-file"`).
+    """
+    exact = [name for name in names if name == wanted]
+    own = exact or [name for name in names if name.lower() == wanted.lower()]
+    if len(own) > 1:
+        raise CorruptTable(
+            f"the member {wanted!r} may be {own[0]!r} or {own[1]!r} of the data file",
+            code="damaged-file",
+            column=column,
+            hint="no engine reads such a file; write it anew with names that differ",
+        )
+    return own[0] if own else None
 
 
 def ensure_told_apart(names: Sequence[str], own: Collection[str], path: str) -> None:

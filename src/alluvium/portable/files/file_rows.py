@@ -32,6 +32,7 @@ from alluvium.plan.scan import (
 )
 from alluvium.portable.files.conform import conform, relabel
 from alluvium.portable.files.data_file import RowFile
+from alluvium.portable.files.file_names import own_member
 from alluvium.portable.files.lacking import lacking_column
 from alluvium.portable.files.local_instants import KnownInstants
 from alluvium.schema import types as t
@@ -264,14 +265,12 @@ class _Batch:
         for member in value.path[1:]:
             if values is None or not pa.types.is_struct(values.type):
                 break
-            values = _member(values, member)
+            values = _member(values, member, name)
         if values is None:
             return lacking_column(value, self.rows.part.read_schema, self.num_rows, name, self.time_zone)
         return conform(values, value.type, name)
 
 
-def _member(values: pa.StructArray, name: str) -> pa.Array | None:
-    names = [f.name for f in values.type]
-    if name not in names:
-        name = next((other for other in names if other.lower() == name.lower()), "")
-    return pc.struct_field(values, [name]) if name in names else None
+def _member(values: pa.StructArray, member: str, name: str) -> pa.Array | None:
+    own = own_member([f.name for f in values.type], member, name)
+    return None if own is None else pc.struct_field(values, [own])

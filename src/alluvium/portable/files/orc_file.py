@@ -63,7 +63,7 @@ class OrcFile:
             CorruptTable: It has two of a name.
         """
         names = self.reader.schema.names
-        found = own_names(names, wanted)
+        found = own_names(names, wanted, self.path)
         ensure_told_apart(names, found.values(), self.path)
         return found
 
