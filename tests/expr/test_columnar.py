@@ -141,6 +141,29 @@ def test_local_times_and_back(zone: dt.tzinfo) -> None:
         assert back.to_pylist() == [*(m.replace(tzinfo=zone).astimezone(UTC) for m in naive), None]
 
 
+@pytest.mark.parametrize("name", ["Pacific/Apia", "Asia/Manila", "America/Juneau", "Africa/Monrovia", "Europe/Berlin"])
+def test_times_that_clocks_left_out_at_any_time(name: str) -> None:
+    """Days of them (Samoa had no 30th of December in 2011), and clocks of cities before there were zones."""
+    zone, day = zoneinfo.ZoneInfo(name), dt.timedelta(days=1)
+    days = [dt.datetime(1840, 1, 1) + day * n for n in range(366 * 190)]
+    changes = [one for one in days if zone.utcoffset(one) != zone.utcoffset(one + day)]
+    local = [one + dt.timedelta(minutes=7 * n) for one in changes for n in range(-210, 420)]
+    found = instant(pa.array([dt.datetime(1, 1, 3), *local, None], pa.timestamp("us")), zone)
+    assert found.to_pylist() == [
+        *(m.replace(tzinfo=zone).astimezone(UTC) for m in (dt.datetime(1, 1, 3), *local)),
+        None,
+    ]
+
+
+def test_the_first_day_beside_one_that_was_left_out() -> None:
+    """The former is no time of Python's in UTC."""
+    local = pa.array([dt.datetime(1, 1, 1), dt.datetime(2011, 12, 30, 5)], pa.timestamp("us"))
+    found = instant(local, zoneinfo.ZoneInfo("Pacific/Apia")).cast(pa.int64()).to_pylist()
+    # The city's clock was 12:33:04 ahead until 1892.
+    first = local[0].cast(pa.int64()).as_py() - (12 * 3600 + 33 * 60 + 4) * 1_000_000
+    assert found == [first, 1_325_257_200_000_000]
+
+
 # -- comparisons ------------------------------------------------------------------------------------------------------
 
 

@@ -98,9 +98,12 @@ def _late(datum: Datum, found: Datum, zone: dt.tzinfo, is_local: bool) -> Datum:
 
 def _native_instant(datum: Datum, name: str) -> Datum | None:
     try:
-        return pc.cast(pc.assume_timezone(datum, name, ambiguous="earliest"), pa.timestamp("us", tz="UTC"))
-    except (pa.ArrowInvalid, ValueError):
-        return None  # a time in a gap: Arrow cannot move it on by the gap's length, as Spark does
+        near = pc.assume_timezone(datum, name, ambiguous="earliest", nonexistent="earliest")
+    except ValueError:
+        return None  # Arrow does not know the zone
+    # Times that the clock leaves out are moved on by the gap's length: they go by its distance from UTC before.
+    ahead = pc.subtract(pc.cast(pc.local_timestamp(near), pa.int64()), pc.cast(near, pa.int64()))
+    return pc.cast(pc.subtract(pc.cast(datum, pa.int64()), ahead), pa.timestamp("us", tz="UTC"))
 
 
 def cast_datum(datum: Datum, source: DataType, target: DataType, zone: dt.tzinfo) -> Datum:
