@@ -24,8 +24,9 @@ from alluvium.schema.types import Array, DataType, Decimal, Map, Struct
 
 #: Beyond it a text is left for the engine.
 _MAX_BLANKS = 1 << 16
-#: Of earlier times tables of time zones differ: Java's has Stockholm as Berlin, the one that Python reads may not.
-_SETTLED = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+#: Of earlier times tables of time zones differ: Java's has Stockholm as Berlin, the one that Python reads may not; and
+#: newer editions have learnt of summers of the seventies (Tehran's of 1978).
+SETTLED = dt.datetime(1980, 1, 1, tzinfo=dt.timezone.utc)
 _TIMES = (t.DATE, t.TIMESTAMP_NTZ, t.TIMESTAMP)  # in Spark's order of precedence
 
 #: Functions that are casts, by their names.
@@ -154,7 +155,7 @@ class Binder:
         if isinstance(node, tree.Literal):
             value = cast_value(node.value, source, target, self.zone, engine=self.engine)
             if isinstance(self.zone, zoneinfo.ZoneInfo) and _is_disputed(node.value, value):
-                raise NotUnderstood("a local time before 1970, of which tables of time zones say different things")
+                raise NotUnderstood("a local time before 1980, of which tables of time zones say different things")
             return tree.Literal(value, target)
         return tree.Cast(node, target)
 
@@ -264,9 +265,9 @@ class Binder:
 
 
 def _is_disputed(before: object, after: object) -> bool:
-    """Whether a constant has become an instant before 1970, or was one and is a local time now."""
+    """Whether a constant has become an instant before 1980, or was one and is a local time now."""
     instants = [v for v in (before, after) if isinstance(v, dt.datetime) and v.tzinfo is not None]
-    return len(instants) == 1 and instants[0] < _SETTLED
+    return len(instants) == 1 and instants[0] < SETTLED
 
 
 def wider_number_exists(left: DataType, right: DataType) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pyarrow as pa
 import pytest
 
 from alluvium.expr.skipping.whole import decide_whole
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.expr.tree import column_paths, named_paths, names_only
+from alluvium.expr.tree import column_paths, in_zone, named_paths, names_only
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Field, Struct
@@ -56,6 +58,40 @@ def test_nothing_is_taken_for_granted(text: str, every: list[int], no: list[int]
     assert (found.every.to_pylist(), found.no.to_pylist()) == ([bool(x) for x in every], [bool(x) for x in no])
     assert found.undecided.to_pylist() == [not (a or b) for a, b in zip(every, no, strict=True)]
     assert found.is_decided == (found.undecided.to_pylist() == [False] * 3)
+
+
+TIMES = Struct((Field("ts", t.TIMESTAMP), Field("d", t.DATE)))
+#: Of each the first is of a time when tables of zones say different things.
+OLD_AND_NEW: dict[str, list[object]] = {
+    "ts": [dt.datetime(1930, 1, 15, 23, 45, tzinfo=dt.timezone.utc), dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc), None],
+    "d": [dt.date(1930, 1, 15), dt.date(2020, 1, 1), None],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "is_local"),
+    [
+        ("CAST(ts AS DATE) = '1930-01-15'", True),
+        ("CAST(ts AS DATE) <> '1930-01-15'", True),
+        ("NOT (to_date(ts) > '1930-01-15')", True),
+        ("year(ts) < 1931", True),
+        ("date_trunc('DAY', ts) > '2000-01-01'", True),
+        ("date_format(ts, 'yyyy-MM-dd') IN ('1930-01-15', '1930-01-16')", True),
+        ("CAST(d AS TIMESTAMP) < '2000-01-01'", True),
+        ("CAST(ts AS DATE) = d", True),
+        ("ts < '2000-01-01'", False),
+        ("ts < TIMESTAMP '2000-01-01 00:00:00Z' AND year(d) < 1931", False),
+        ("CAST(d AS STRING) = '1930-01-15'", False),
+    ],
+)
+@pytest.mark.parametrize("zone", ["Europe/Amsterdam", "Europe/Berlin", "UTC", "+01:00"])
+def test_old_local_times_are_the_engines_to_tell(text: str, is_local: bool, zone: str) -> None:
+    """Java's Amsterdam had Brussels' clock in 1930, the system's may have had its own: rows were lost."""
+    values = Values()
+    values.exact = lambda path: pa.array(OLD_AND_NEW[path[0]], to_arrow(TIMES.find(path[0]).type))  # type: ignore
+    condition = parse_predicate(text, TIMES, zone)
+    for parsed, around in ((condition, zone), (in_zone(condition, zone), "UTC")):
+        assert decide_whole(parsed, values, around).undecided.to_pylist() == [is_local and "/" in zone, False, False]
 
 
 @pytest.mark.parametrize("text", ["\u0661", "1\u00a0", "\u20031"])

@@ -141,7 +141,7 @@ def test_unknown_time_zone() -> None:
         ("(t.id > 10L)", "(id > 10L)"),
         ("((spark_catalog.default.t.id IS NOT NULL) AND (t.id <=> 1L))", "((NOT (id IS NULL)) AND (id <=> 1L))"),
         ("(t.st.`b`.`c` = 'x')", "(st.b.c = 'x')"),
-        ("(ts > TIMESTAMP '1970-01-02 00:00:00')", "(ts > TIMESTAMP '1970-01-02 05:00:00Z')"),
+        ("(ts > TIMESTAMP '1980-01-02 00:00:00')", "(ts > TIMESTAMP '1980-01-02 05:00:00Z')"),
         ("(NOT (d = CAST('NaN' AS DOUBLE)))", "(NOT (d = CAST('NaN' AS DOUBLE)))"),
         ("(d > 1.0E-300D)", "(d > 1e-300D)"),
         ("(dec = 1.50BD)", "(dec = CAST('1.50' AS DECIMAL(10,2)))"),
@@ -263,14 +263,15 @@ def test_commas_of_types_are_none_between_arguments() -> None:
     ("text", "understood"),
     [
         ("(ts > TIMESTAMP '1943-07-01 00:00:00')", False),
-        ("(ts > TIMESTAMP '1970-01-02 00:00:00')", True),
+        ("(ts > TIMESTAMP '1978-11-20 00:00:00')", False),
+        ("(ts > TIMESTAMP '1980-01-02 00:00:00')", True),
         ("(tn > TIMESTAMP_NTZ '1943-07-01 00:00:00')", True),
         ("(dt > DATE '1943-07-01')", True),
         ("(ts > CAST(DATE '1943-07-01' AS TIMESTAMP))", False),
         ("(tn > CAST(TIMESTAMP '1943-07-01 00:00:00' AS TIMESTAMP_NTZ))", False),
     ],
 )
-def test_local_times_before_1970(text: str, understood: bool) -> None:
+def test_local_times_before_1980(text: str, understood: bool) -> None:
     # Catalyst prints an instant as a local time by Java's table, in which Stockholm has gone by Berlin's clock since 1893.
     for parse in (parse_engine_filter, parse_predicate):
         assert isinstance(parse(text, SCHEMA, "Europe/Stockholm"), Unknown) is not understood

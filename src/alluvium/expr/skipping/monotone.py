@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.expr import tree
-from alluvium.expr.bind import type_of
+from alluvium.expr.bind import SETTLED, type_of
 from alluvium.expr.columnar import Datum, local_time
+from alluvium.expr.evaluate import zone_of
 from alluvium.expr.literals import UTC
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal
 
+_INSTANTS = (t.TIMESTAMP, t.TIMESTAMP_NANOS)
+#: More than any clock is from UTC's.
+_FARTHEST = dt.timedelta(days=2)
 #: Patterns whose texts sort as the times do: from the year down, nothing left out, each part of a fixed width.
 _SORTABLE = re.compile(r"yyyy(?:[-/. ]?MM(?:[-/. ]?dd(?:[-/. ]?HH(?:[:\-. ]?mm(?:[:\-. ]?ss)?)?)?)?)?")
 
@@ -147,7 +151,24 @@ def _set_back(instants: Datum) -> Datum:
     return pc.if_else(pc.less(instants, pa.scalar(dt.datetime(1970, 1, 3, tzinfo=UTC), instants.type)), day, hours)
 
 
-def disputed(instants: Datum) -> Datum:
-    """By how much tables of time zones may differ on the instants of local times: of 1970 and later, not at all."""
+def local_parts(node: tree.Expression, around: dt.tzinfo) -> Iterator[tree.Expression]:
+    """The instants in an expression whose local times are looked up in a table, of which others have other editions.
+
+    Args:
+        node: The expression.
+        around: The zone of what has none of its own.
+    """
+    for part in tree.walk(node):
+        if isinstance(part, (tree.Cast, tree.Call)) and not isinstance(zone_of(part, around), dt.timezone):
+            yield from (one for one in (part, *tree.children(part)) if type_of(one) in _INSTANTS)
+
+
+def is_disputed(instants: Datum) -> Datum:
+    """Whether tables of time zones may differ on the local times of instants, or on the instants of local times."""
+    return pc.less(instants, pa.scalar(SETTLED + _FARTHEST, instants.type))
+
+
+def disputed_by(instants: Datum) -> Datum:
+    """By how much they may differ."""
     none, day = (pa.scalar(dt.timedelta(hours=hours), pa.duration("us")) for hours in (0, 26))
-    return pc.if_else(pc.less(instants, pa.scalar(dt.datetime(1970, 1, 3, tzinfo=UTC), instants.type)), day, none)
+    return pc.if_else(is_disputed(instants), day, none)

@@ -17,28 +17,45 @@ import datetime as dt
 import decimal
 import itertools
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.columns import FALSE, TRUE, ZERO, repeated
+from alluvium.codecs.columns import ZERO, repeated
 from alluvium.codecs.temporal_text import parse_zone
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
 from alluvium.expr.bind import type_of
-from alluvium.expr.columnar import Datum, cast_datum, compare, literal_scalar
+from alluvium.expr.columnar import Datum, cast_datum, literal_scalar
 from alluvium.expr.evaluate import Rows, conform, evaluate_datum, zone_of
 from alluvium.expr.functions import FUNCTIONS
 from alluvium.expr.literals import UTC, NotUnderstood
 from alluvium.expr.patterns import like_prefix
+from alluvium.expr.skipping.intervals import (
+    ANYTHING,
+    Interval,
+    Mask,
+    Outcome,
+    always,
+    both,
+    compared,
+    either,
+    mask_of,
+    negated,
+    open_where,
+    point,
+    unless_unknown,
+)
 from alluvium.expr.skipping.monotone import (
     after,
     before,
-    disputed,
+    disputed_by,
+    is_disputed,
     is_fallible,
     is_fallible_cast,
     keeps_order,
+    local_parts,
     monotone,
     rises_within,
 )
@@ -51,8 +68,6 @@ from alluvium.schema.types import DataType
 MAX_IN_RANGES = 64
 #: Floating columns of a predicate that are asked with NaN and without; of more the bounds tell nothing.
 _MAX_FLOATING = 3
-
-_FLIPPED = {"=": "!=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 class FileStatistics(Protocol):
@@ -77,40 +92,6 @@ class FileStatistics(Protocol):
 
     def num_rows(self) -> pa.Array | None:
         """How many rows the file has (int64; null: unknown), those that are deleted by a mask included."""
-
-
-#: A mask over the files, or one answer for all of them.
-Mask: TypeAlias = "pa.Array | bool"
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    may_be_true: Mask
-    may_be_false: Mask
-    may_be_null: Mask
-
-
-_EITHER = _Outcome(True, True, True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Interval:
-    """Where an operand's values lie.
-
-    Attributes:
-        lower: Bound of the values that are not null; a null bound is unknown.
-        upper: As `lower`.
-        may_be_null: Some row may be null.
-        all_null: All rows are null (or there are none).
-        tight: The bounds are values that occur, so equal bounds mean that all values are equal. Statistics of text
-            and times may be cut off, and foreign writers cut without care.
-    """
-
-    lower: Datum
-    upper: Datum
-    may_be_null: Mask
-    all_null: Mask
-    tight: bool
 
 
 def prune(predicate: tree.Expression, files: FileStatistics, time_zone: str = "UTC") -> pa.Array:
@@ -161,41 +142,10 @@ def decide(predicate: tree.Expression, files: FileStatistics, time_zone: str = "
     keep: Mask = False
     not_certain: Mask = False
     for outcome in found:
-        keep = _or(keep, outcome.may_be_true)
-        not_certain = _or(not_certain, _or(outcome.may_be_false, outcome.may_be_null))
-    masks = (repeated(m, files.num_files) if isinstance(m, bool) else m for m in (keep, _not(not_certain)))
+        keep = either(keep, outcome.may_be_true)
+        not_certain = either(not_certain, either(outcome.may_be_false, outcome.may_be_null))
+    masks = (repeated(m, files.num_files) if isinstance(m, bool) else m for m in (keep, negated(not_certain)))
     return Decision(*masks)
-
-
-def _and(left: Mask, right: Mask) -> Mask:
-    if isinstance(left, bool):
-        return right if left else False
-    if isinstance(right, bool):
-        return left if right else False
-    return pc.and_(left, right)
-
-
-def _or(left: Mask, right: Mask) -> Mask:
-    if isinstance(left, bool):
-        return True if left else right
-    if isinstance(right, bool):
-        return True if right else left
-    return pc.or_(left, right)
-
-
-def _not(mask: Mask) -> Mask:
-    return not mask if isinstance(mask, bool) else pc.invert(mask)
-
-
-def _always(outcome: _Outcome) -> Mask:
-    return _not(_or(outcome.may_be_false, outcome.may_be_null))
-
-
-def _mask(datum: Datum, unknown: bool) -> Mask:
-    """A mask without nulls."""
-    if isinstance(datum, pa.Scalar):
-        return bool(datum.as_py()) if datum.is_valid else unknown
-    return pc.fill_null(datum, TRUE if unknown else FALSE) if datum.null_count else datum
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,25 +157,27 @@ class _Pruner:
     nan: frozenset[tuple[str, ...]]
     unbounded: frozenset[tuple[str, ...]]
 
-    def outcome(self, node: tree.Expression) -> _Outcome:
+    def outcome(self, node: tree.Expression) -> Outcome:
         if isinstance(node, tree.Unknown):
-            return _EITHER
+            return ANYTHING
         if isinstance(node, tree.And):
             a, b = self.outcome(node.left), self.outcome(node.right)
-            either_null = _or(a.may_be_null, b.may_be_null)
-            return _Outcome(_and(a.may_be_true, b.may_be_true), _or(a.may_be_false, b.may_be_false), either_null)
+            either_null = either(a.may_be_null, b.may_be_null)
+            return Outcome(both(a.may_be_true, b.may_be_true), either(a.may_be_false, b.may_be_false), either_null)
         if isinstance(node, tree.Or):
             a, b = self.outcome(node.left), self.outcome(node.right)
             # A true side makes it true whatever the other is.
-            null = _and(_or(a.may_be_null, b.may_be_null), _and(_not(_always(a)), _not(_always(b))))
-            return _Outcome(_or(a.may_be_true, b.may_be_true), _and(a.may_be_false, b.may_be_false), null)
+            null = both(either(a.may_be_null, b.may_be_null), both(negated(always(a)), negated(always(b))))
+            return Outcome(either(a.may_be_true, b.may_be_true), both(a.may_be_false, b.may_be_false), null)
         if isinstance(node, tree.Not):
             child = self.outcome(node.child)
-            return _Outcome(child.may_be_false, child.may_be_true, child.may_be_null)
+            return Outcome(child.may_be_false, child.may_be_true, child.may_be_null)
         try:
             exact = self.exact(node)
             if exact is not None:
-                return _Outcome(_mask(exact, False), _mask(pc.invert(exact), False), _mask(pc.is_null(exact), False))
+                open_to = self.disputed(node)
+                each = (mask_of(exact, False), mask_of(pc.invert(exact), False), mask_of(pc.is_null(exact), False))
+                return Outcome(*(either(mask, open_to) for mask in each))
             found = self.leaf(node)
             # Writers differ on NaN: bounds of floats keep files, but prove nothing of all their rows.
             doubtful = any(isinstance(n, tree.Column) and n.type in t.FLOATING for n in tree.walk(node))
@@ -233,7 +185,7 @@ class _Pruner:
             return replace(found, may_be_null=True) if doubtful and not is_null_test else found
         except (InvalidRequest, NotUnderstood, pa.ArrowInvalid):
             # What fails here (an overflow at a bound, a function for Spark) is the engine's to judge, row by row.
-            return _EITHER
+            return ANYTHING
 
     def exact(self, node: tree.Expression) -> Datum | None:
         """The value for all rows of each file, where the node names partition columns only."""
@@ -248,13 +200,22 @@ class _Pruner:
                 values[part.path] = value
         return evaluate_datum(node, Rows(self.files.num_files, values.__getitem__, self.zone))
 
-    def leaf(self, node: tree.Expression) -> _Outcome:
+    def disputed(self, node: tree.Expression) -> Mask:
+        """Whether the value that `exact` gives goes by local times of which an engine may say something else."""
+        found: Mask = False
+        for part in local_parts(node, self.zone):
+            instants = self.exact(part)
+            assert instants is not None, "a part of what names partition columns only"
+            found = either(found, mask_of(is_disputed(instants), False))
+        return found
+
+    def leaf(self, node: tree.Expression) -> Outcome:
         """A predicate over data columns without AND, OR, NOT."""
         if isinstance(node, tree.Compare):
             left, right = self.interval(node.left), self.interval(node.right)
             if left is None or right is None:
-                return _EITHER
-            found = _compared(node.op, left, right, type_of(node.left))
+                return ANYTHING
+            found = compared(node.op, left, right, type_of(node.left))
             return replace(found, may_be_true=False) if _is_never_equal(node) else found
         if isinstance(node, tree.Column):
             return self.leaf(tree.Compare("=", node, tree.Literal(True, t.BOOLEAN)))
@@ -269,24 +230,24 @@ class _Pruner:
         if isinstance(node, tree.Call) and node.name == "isnan":
             inner = node.args[0]
             if isinstance(inner, tree.Column) and inner.path not in self.nan | self.unbounded:
-                return _Outcome(False, True, False)
+                return Outcome(False, True, False)
             nan = tree.Literal(float("nan"), type_of(node.args[0]))
             return self.outcome(tree.Compare("<=>", node.args[0], nan))
-        return _EITHER
+        return ANYTHING
 
-    def is_null(self, child: tree.Expression) -> _Outcome:
+    def is_null(self, child: tree.Expression) -> Outcome:
         if isinstance(child, tree.Column):
             may_be_null, all_null = self.nulls(child.path)
             if child.path in self.nan:
-                return _Outcome(False, _not(all_null), False)
-            return _Outcome(may_be_null, _not(all_null), False)
+                return Outcome(False, negated(all_null), False)
+            return Outcome(may_be_null, negated(all_null), False)
         interval = self.interval(child)
-        return _Outcome(interval.may_be_null, _not(interval.all_null), False) if interval else _EITHER
+        return Outcome(interval.may_be_null, negated(interval.all_null), False) if interval else ANYTHING
 
-    def is_in(self, node: tree.In) -> _Outcome:
+    def is_in(self, node: tree.In) -> Outcome:
         child = self.interval(node.child)
         if child is None:
-            return _EITHER
+            return ANYTHING
         data_type = type_of(node.child)
         known = [v.value for v in node.values if v.value is not None]
         ordered = pa.array(known, to_arrow(data_type))
@@ -299,48 +260,48 @@ class _Pruner:
             low, high = ordered[start], ordered[min(start + step, len(ordered)) - 1]
             if data_type == t.BOOLEAN:
                 high = low
-            inside = _compared(">=", child, _point(low), data_type), _compared("<=", child, _point(high), data_type)
-            may_be_true = _or(may_be_true, _and(inside[0].may_be_true, inside[1].may_be_true))
+            inside = compared(">=", child, point(low), data_type), compared("<=", child, point(high), data_type)
+            may_be_true = either(may_be_true, both(inside[0].may_be_true, inside[1].may_be_true))
             if step == 1:
-                may_be_false = _and(may_be_false, _compared("=", child, _point(low), data_type).may_be_false)
-        null = _or(child.may_be_null, len(known) < len(node.values))
-        return _Outcome(may_be_true, _and(may_be_false, _not(child.all_null)), null)
+                may_be_false = both(may_be_false, compared("=", child, point(low), data_type).may_be_false)
+        null = either(child.may_be_null, len(known) < len(node.values))
+        return Outcome(may_be_true, both(may_be_false, negated(child.all_null)), null)
 
-    def like(self, node: tree.Like) -> _Outcome:
+    def like(self, node: tree.Like) -> Outcome:
         prefix, rest = like_prefix(node.pattern)
         if not rest:
             return self.outcome(tree.Compare("=", node.child, tree.Literal(prefix, t.STRING)))
         return self.starts_with(node.child, prefix, whole=rest == "%")
 
-    def starts_with(self, child: tree.Expression, prefix: str, *, whole: bool) -> _Outcome:
+    def starts_with(self, child: tree.Expression, prefix: str, *, whole: bool) -> Outcome:
         """`child` begins with `prefix`; unless `whole`, more is asked of it."""
         values = self.interval(child)
         if values is None:
-            return _EITHER
+            return ANYTHING
         start = literal_scalar(prefix, t.STRING)
         low_within = pc.starts_with(values.lower, pattern=prefix)
         # All text that starts with the prefix lies from the prefix itself up to the last text that starts with it.
-        not_above = _mask(pc.or_kleene(pc.less_equal(values.lower, start), low_within), True)
-        not_below = _mask(pc.greater_equal(values.upper, start), True)
-        some = _and(_and(not_above, not_below), _not(values.all_null))
+        not_above = mask_of(pc.or_kleene(pc.less_equal(values.lower, start), low_within), True)
+        not_below = mask_of(pc.greater_equal(values.upper, start), True)
+        some = both(both(not_above, not_below), negated(values.all_null))
         if not whole:
-            return _Outcome(some, True, values.may_be_null)
-        all_within = _and(_mask(low_within, False), _mask(pc.starts_with(values.upper, pattern=prefix), False))
-        return _Outcome(some, _and(_not(all_within), _not(values.all_null)), values.may_be_null)
+            return Outcome(some, True, values.may_be_null)
+        all_within = both(mask_of(low_within, False), mask_of(pc.starts_with(values.upper, pattern=prefix), False))
+        return Outcome(some, both(negated(all_within), negated(values.all_null)), values.may_be_null)
 
     def nulls(self, path: tuple[str, ...]) -> tuple[Mask, Mask]:
         """(some row may be null, all rows are null)."""
         count, rows = self.files.null_count(path), self.files.num_rows()
         if count is None:
             return True, False
-        may_be_null = _mask(pc.greater(count, ZERO), True)
-        return may_be_null, False if rows is None else _mask(pc.greater_equal(count, rows), False)
+        may_be_null = mask_of(pc.greater(count, ZERO), True)
+        return may_be_null, False if rows is None else mask_of(pc.greater_equal(count, rows), False)
 
-    def interval(self, node: tree.Expression) -> _Interval | None:
+    def interval(self, node: tree.Expression) -> Interval | None:
         """Where an operand's values lie; None where nothing is known."""
         exact = self.exact(node)
         if exact is not None:
-            return _point(exact)
+            return open_where(self.disputed(node), point(exact))
         if isinstance(node, tree.Column):
             return self.column(node)
         if isinstance(node, tree.Cast):
@@ -348,7 +309,7 @@ class _Pruner:
             return None if child is None else self.cast(child, source, node)
         return self.call(node) if isinstance(node, tree.Call) else None
 
-    def call(self, node: tree.Call) -> _Interval | None:
+    def call(self, node: tree.Call) -> Interval | None:
         """The interval of a function that keeps the order, or turns it round; None for others."""
         found = monotone(node) or rises_within(node)
         child = None if found is None else self.interval(node.args[found.argument])
@@ -371,37 +332,37 @@ class _Pruner:
         if found.within is not None:
             # It rises from the beginning of each period; bounds of different periods say nothing.
             starts = [found.within(x, zone) for x in bounds]
-            same = _mask(pc.equal(*starts), False)
+            same = mask_of(pc.equal(*starts), False)
             if not isinstance(same, bool):
                 unknown = literal_scalar(None, result)
                 low, high = (pc.if_else(same, x, unknown) for x in (low, high))
             elif not same:
                 return None
-        return _unless_unknown(_Interval(low, high, child.may_be_null, child.all_null, False), is_fallible(node))
+        return unless_unknown(Interval(low, high, child.may_be_null, child.all_null, False), is_fallible(node))
 
-    def column(self, node: tree.Column) -> _Interval | None:
+    def column(self, node: tree.Column) -> Interval | None:
         may_be_null, all_null = self.nulls(node.path)
         if isinstance(node.type, (t.Struct, t.Array, t.Map)) or node.type == t.VARIANT:
             return None
         unknown = literal_scalar(None, node.type)
         if node.path in self.nan:
-            point = literal_scalar(float("nan"), node.type)
-            return _Interval(point, point, False, all_null, True)
+            nan = literal_scalar(float("nan"), node.type)
+            return Interval(nan, nan, False, all_null, True)
         if node.path in self.unbounded:
-            return _Interval(unknown, unknown, may_be_null, all_null, False)
+            return Interval(unknown, unknown, may_be_null, all_null, False)
         lower, upper = self.files.lower(node.path), self.files.upper(node.path)
         low = unknown if lower is None else conform(lower, node.type)
         high = unknown if upper is None else conform(upper, node.type)
         if node.type in t.FLOATING:
             # As a bound NaN is what its writer made of it; but where not even the greatest is a number, none is.
-            all_null = _or(all_null, _mask(pc.and_(pc.is_nan(low), pc.is_nan(high)), False))
+            all_null = either(all_null, mask_of(pc.and_(pc.is_nan(low), pc.is_nan(high)), False))
             low, high = (pc.if_else(pc.is_nan(bound), unknown, bound) for bound in (low, high))
         if node.char_length is not None and isinstance(high, pa.Array):
             high = pad_upper_bounds(high, node.char_length)
         tight = node.type not in (t.STRING, t.BINARY, t.TIMESTAMP, t.TIMESTAMP_NTZ)
-        return _Interval(low, high, may_be_null, all_null, tight)
+        return Interval(low, high, may_be_null, all_null, tight)
 
-    def cast(self, child: _Interval, source: DataType, node: tree.Cast) -> _Interval | None:
+    def cast(self, child: Interval, source: DataType, node: tree.Cast) -> Interval | None:
         """The interval of a cast that keeps the order; None for other casts."""
         target, zone = node.type, zone_of(node, self.zone)
         if source == target:
@@ -413,9 +374,9 @@ class _Pruner:
             low, high = before(low), after(high)
         low, high = (cast_datum(x, source, target, zone) for x in (low, high))
         if target == t.TIMESTAMP and zone is not UTC:
-            low, high = pc.subtract_checked(low, disputed(low)), pc.add_checked(high, disputed(high))
-        found = _Interval(low, high, child.may_be_null, child.all_null, child.tight)
-        return _unless_unknown(found, is_fallible_cast(target))
+            low, high = pc.subtract_checked(low, disputed_by(low)), pc.add_checked(high, disputed_by(high))
+        found = Interval(low, high, child.may_be_null, child.all_null, child.tight)
+        return unless_unknown(found, is_fallible_cast(target))
 
 
 def _is_never_equal(node: tree.Compare) -> bool:
@@ -429,59 +390,3 @@ def _is_never_equal(node: tree.Compare) -> bool:
             if is_decimal or (isinstance(value, float) and not value.is_integer()):
                 return True
     return False
-
-
-def _point(datum: Datum) -> _Interval:
-    null = _mask(pc.is_null(datum, nan_is_null=False), False)
-    return _Interval(datum, datum, null, null, True)
-
-
-def _unless_unknown(values: _Interval, is_fallible: bool) -> _Interval:
-    """The interval of what may overflow, which shows at the bounds: without both of them a value may have become null,
-    or have come round to the other end, where that is no error to Spark (`try_add`, and all of them without ANSI mode),
-    or be the text of a year of five digits, which stands before all others.
-    """
-    if not is_fallible:
-        return values
-    known = _and(*(_mask(pc.is_valid(bound), True) for bound in (values.lower, values.upper)))
-    if known is True:
-        return values
-    unknown = pa.scalar(None, values.lower.type)
-    low, high = (unknown if known is False else pc.if_else(known, x, unknown) for x in (values.lower, values.upper))
-    return replace(values, lower=low, upper=high, may_be_null=_or(values.may_be_null, _not(known)))
-
-
-def _possible(op: str, left: _Interval, right: _Interval, data_type: DataType) -> Mask:
-    """Some value of `left` may stand in this relation to some value of `right`, neither being null."""
-    if op in ("<", "<="):
-        found = _mask(compare(op, left.lower, right.upper, data_type), True)
-    elif op in (">", ">="):
-        found = _mask(compare(op, left.upper, right.lower, data_type), True)
-    elif op == "=":
-        found = _and(
-            _mask(compare("<=", left.lower, right.upper, data_type), True),
-            _mask(compare(">=", left.upper, right.lower, data_type), True),
-        )
-    elif not (left.tight and right.tight):
-        found = True
-    else:
-        points = [_mask(compare("=", x.lower, x.upper, data_type), False) for x in (left, right)]
-        equal = _mask(compare("=", left.lower, right.lower, data_type), False)
-        found = _not(_and(_and(*points), equal))
-    return _and(found, _not(_or(left.all_null, right.all_null)))
-
-
-def _compared(op: str, left: _Interval, right: _Interval, data_type: DataType) -> _Outcome:
-    if op == "!=":
-        equal = _compared("=", left, right, data_type)
-        return _Outcome(equal.may_be_false, equal.may_be_true, equal.may_be_null)
-    if op != "<=>":
-        null = _or(left.may_be_null, right.may_be_null)
-        return _Outcome(_possible(op, left, right, data_type), _possible(_FLIPPED[op], left, right, data_type), null)
-    both_null = _and(left.may_be_null, right.may_be_null)
-    one_null = _or(_and(left.may_be_null, _not(right.all_null)), _and(right.may_be_null, _not(left.all_null)))
-    return _Outcome(
-        _or(_possible("=", left, right, data_type), both_null),
-        _or(_possible("!=", left, right, data_type), one_null),
-        False,
-    )

@@ -13,11 +13,15 @@ from itertools import repeat
 
 from py4j.protocol import Py4JJavaError
 
+from alluvium.codecs.temporal_text import parse_zone
 from alluvium.expr.bind import number_literal
 from alluvium.expr.functions import decimal_of
+from alluvium.expr.skipping.monotone import local_parts
 from alluvium.expr.sql.parse import parse_engine_filter
 from alluvium.expr.tree import Call, Cast, Column, Expression, Literal, Unknown, in_zone, walk
+from alluvium.schema import types as t
 from alluvium.schema.types import Struct
+from alluvium.spark.jvm.clocks import shares_clock
 from alluvium.spark.jvm.expression_classes import PACKAGE
 from alluvium.spark.jvm.gateway import Java, JavaObject
 
@@ -64,7 +68,7 @@ def parse_condition(java: Java, condition: JavaObject, schema: Struct, depth: in
         return Unknown(text)
     computed = [node for node in walk(parsed) if isinstance(node, (Cast, Call))]
     if not computed:
-        return parsed
+        return parsed if _is_by(java, parsed, printed_in) else Unknown(text)
     has_patterns = any(isinstance(node, Call) and node.name in _BY_PATTERN for node in computed)
     if has_patterns and str(settings.legacyTimeParserPolicy()).upper() == "LEGACY":
         return Unknown(text)
@@ -75,7 +79,13 @@ def parse_condition(java: Java, condition: JavaObject, schema: Struct, depth: in
     if zone != printed_in and parse_engine_filter(text, schema, zone) != parsed:
         # Some constant is of one zone, and what it is compared with of another.
         return Unknown(text)
-    return in_zone(parsed, zone)
+    return in_zone(parsed, zone) if _is_by(java, parsed, zone) else Unknown(text)
+
+
+def _is_by(java: Java, parsed: Expression, zone: str) -> bool:
+    """Whether local times of a zone mean to Spark what they mean here, or there are none."""
+    is_timed = any(isinstance(node, Literal) and node.type == t.TIMESTAMP for node in walk(parsed))
+    return not (is_timed or any(local_parts(parsed, parse_zone(zone)))) or shares_clock(java, zone)
 
 
 def _reads_same(parsed: Expression, told: str, depth: int) -> bool:
