@@ -57,6 +57,7 @@ def test_a_text_without_a_zone_is_of_the_zone_around_it() -> None:
 def test_zones() -> None:
     assert all(parse_zone(name) is timezone.utc for name in ("UTC", "z", "GMT", "Etc/UTC", "+00:00"))
     assert parse_zone("-01:30") == timezone(-timedelta(minutes=90))
+    assert parse_zone("IST") is parse_zone("Asia/Kolkata") and parse_zone("EST") == timezone(-timedelta(hours=5))
     for name in ("Nowhere/Land", "+19:00", "+01:75", ""):
         with pytest.raises(InvalidRequest) as caught:
             parse_zone(name)

@@ -28,6 +28,17 @@ _INSTANT_TEXT = re.compile(rf"{_DATE}(?:[ T](?:{_CLOCK})?\s*(\S.*)?)?)?)?", re.A
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?", re.ASCII)
 _UTC_NAMES = ("Z", "UTC", "GMT", "UT", "ETC/UTC")
 
+#: Java's old names of three letters, as Spark takes them (`java.time.ZoneId.SHORT_IDS`).
+_SHORT_IDS = {
+    "ACT": "Australia/Darwin", "AET": "Australia/Sydney", "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo", "AST": "America/Anchorage", "BET": "America/Sao_Paulo", "BST": "Asia/Dhaka", "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns", "CST": "America/Chicago", "CTT": "Asia/Shanghai", "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris", "EST": "-05:00", "HST": "-10:00", "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "MIT": "Pacific/Apia", "MST": "-07:00", "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
+}  # fmt: skip
+
 
 def days_from_civil(year: int, month: int, day: int) -> int | None:
     """Days since 1970-01-01 of a proleptic Gregorian date; None where there is no such date."""
@@ -54,11 +65,12 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=256)
 def parse_zone(name: str) -> tzinfo:
-    """A zone by its name as Spark takes it: a region, `Z`, or an offset such as `+01:00`.
+    """A zone by its name as Spark takes it: a region, `Z`, an offset such as `+01:00`, or one of Java's old names.
 
     Raises:
         InvalidRequest: There is no such zone.
     """
+    name = _SHORT_IDS.get(name, name)
     if name.upper() in _UTC_NAMES:
         return timezone.utc
     if match := _OFFSET.fullmatch(name):

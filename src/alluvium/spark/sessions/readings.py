@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from alluvium.expr.sql.sql_tokens import SUBSTITUTION, UnreadableText, read_tokens
 from alluvium.spark.jvm.expression_classes import PACKAGE
+from alluvium.spark.sessions.server_clocks import shares_clock
 from alluvium.spark.sessions.session import time_zone
 
 ZONE = "spark.sql.session.timeZone"
@@ -38,8 +39,9 @@ _WRITTEN: dict[str, tuple[str, ...]] = {
 def reading_zone(spark: SparkSession, texts: Iterable[str]) -> str | None:
     """The zone in which the session reads texts; None where it makes something else of one than we do.
 
-    By its settings; by variables, in whose place Spark puts their values before it reads (`${name}`); or because a
-    function that a text calls is not Spark's own, whatever our reader makes of the name.
+    By its settings; by variables, in whose place Spark puts their values before it reads (`${name}`); because a
+    function that a text calls is not Spark's own, whatever our reader makes of the name; or because the zone's clock is
+    another to it.
     """
     # All at once: over Connect each question is a round trip.
     said = spark.conf.getAll
@@ -54,7 +56,8 @@ def reading_zone(spark: SparkSession, texts: Iterable[str]) -> str | None:
     except (UnreadableText, AnalysisException):
         # Spark has more tokens than we read, and catalogs that do not list their functions.
         return None
-    return (said.get(ZONE) or time_zone(spark)) if foreign is None else None
+    zone = said.get(ZONE) or time_zone(spark)
+    return zone if foreign is None and (not known or shares_clock(spark, zone)) else None
 
 
 def is_condition(spark: SparkSession, text: str, columns: StructType) -> bool:
