@@ -17,6 +17,7 @@ from templates import copy_of
 
 import alluvium
 from alluvium import DeltaTable
+from alluvium.spark.sessions.readings import reading_zone
 
 pytestmark = pytest.mark.connect
 
@@ -98,3 +99,14 @@ def test_columns_mean_what_the_server_makes_of_their_names(session: SparkSession
     assert ids(alluvium.read(session, url).where(COLUMNS[name]())) == found
     table.delete(COLUMNS[name]())
     assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == sorted({1, 2, 3, 4} - {*found})
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York", "UTC"])
+def test_zones_whose_clock_is_the_servers(connect: SparkSession, zone: str) -> None:
+    """The server is asked, once a zone."""
+    before = str(connect.conf.get("spark.sql.session.timeZone"))
+    connect.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        assert reading_zone(connect, ["id = 5"]) == zone
+    finally:
+        connect.conf.set("spark.sql.session.timeZone", before)

@@ -88,7 +88,8 @@ OLD_AND_NEW: dict[str, list[object]] = {
 def test_old_local_times_are_the_engines_to_tell(text: str, is_local: bool, zone: str) -> None:
     """Java's Amsterdam had Brussels' clock in 1930, the system's may have had its own: rows were lost."""
     values = Values()
-    values.exact = lambda path: pa.array(OLD_AND_NEW[path[0]], to_arrow(TIMES.find(path[0]).type))  # type: ignore
+    kinds = {f.name: to_arrow(f.type) for f in TIMES.fields}
+    values.exact = lambda path: pa.array(OLD_AND_NEW[path[0]], kinds[path[0]])  # type: ignore[method-assign]
     condition = parse_predicate(text, TIMES, zone)
     for parsed, around in ((condition, zone), (in_zone(condition, zone), "UTC")):
         assert decide_whole(parsed, values, around).undecided.to_pylist() == [is_local and "/" in zone, False, False]

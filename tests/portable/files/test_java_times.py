@@ -1,4 +1,4 @@
-"""Times around 1970, and old ones, in ORC files of a Java in another zone: what it was given, and reads itself."""
+"""Times in ORC files of a Java in another zone, around 1970, old ones and late ones: what it was given, and reads itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from orc_of_java import java_file
 
+from alluvium.errors import UnsupportedFeature
 from alluvium.portable.files.java_times import holds_times, with_javas_times
 from alluvium.portable.files.orc_file import open_orc
 
@@ -86,17 +87,87 @@ OLD = [
     ("America/Sao_Paulo", "1908-07-15T10:11:12.5", -11_188),
     ("Europe/Berlin", "1850-07-15T10:11:12.5", 3_600),
     ("UTC", "1850-07-15T10:11:12.5", 0),
+    # Some systems have histories of their own for zones that Java takes for others before 1970.
+    ("Europe/Stockholm", "1917-07-15T10:11:12.5", 7_200),
+    ("Europe/Amsterdam", "1930-07-15T10:11:12", 3_600),
+    ("Europe/Amsterdam", "1930-01-15T10:11:12.5", 0),
+    ("Europe/Oslo", "1965-07-15T10:11:12.5", 3_600),
+    ("Africa/Malabo", "1950-07-15T10:11:12.5", 3_600),
+    # No summer time, so its standard time from 2037 on; that Namibia's winter time was one, its data do not say.
+    ("Africa/Windhoek", "1890-07-15T10:11:12.5", 3_600),
+    ("Africa/Windhoek", "2036-07-15T10:11:12.5", 7_200),
+    ("Africa/Windhoek", "2037-01-15T10:11:12.5", 3_600),
+    ("Africa/Windhoek", "2250-07-15T10:11:12", 3_600),
+    ("Europe/Berlin", "2250-07-15T10:11:12.5", 7_200),
 ]
 
 
 @pytest.mark.parametrize(("zone", "text", "ahead"), OLD)
-def test_old_times_go_by_the_clocks_that_java_knows(zone: str, text: str, ahead: int) -> None:
+def test_times_go_by_the_clocks_that_java_knows(zone: str, text: str, ahead: int) -> None:
     time = dt.datetime.fromisoformat(text)
     today = dt.datetime(2015, 1, 1, tzinfo=zoneinfo.ZoneInfo(zone)).utcoffset()
     assert today is not None
     given = time - dt.timedelta(seconds=ahead) + today
     rows = pa.table({"t": pa.array([given, None], pa.timestamp("us"))})
     assert read(rows, zone) == [time, None]
+
+
+@pytest.mark.parametrize(
+    ("zone", "change"),
+    [
+        ("America/Sao_Paulo", "1951-12-01T00:00"),
+        ("America/New_York", "1950-04-30T02:00"),
+        ("Asia/Kolkata", "1906-01-01T00:00"),
+        ("Europe/Berlin", "1940-04-01T02:00"),
+    ],
+)
+def test_the_last_second_before_clocks_are_put_forward(zone: str, change: str) -> None:
+    """Arrow looks at the clock before it takes a second off. (Its writer has no files with finer fractions there.)"""
+    end = dt.datetime.fromisoformat(change)
+    times = [end - SECOND + fraction for fraction in FRACTIONS if not NOTHING < fraction < MILLISECOND]
+    times += [end - SECOND - MILLISECOND, end - 2 * SECOND]
+    rows = pa.table({"t": pa.array([given_to_arrow(time, zone) for time in times], pa.timestamp("us"))})
+    assert read(rows, zone) == times
+
+
+@pytest.mark.parametrize("fraction", [NOTHING, MILLISECOND, SECOND - MILLISECOND])
+def test_the_first_second_that_a_clock_shows_twice(fraction: dt.timedelta) -> None:
+    """That Arrow shows, too, of the last one before the clock was put back, which Java never writes."""
+    time = dt.datetime(1950, 9, 24, 1) - SECOND + fraction
+    rows = pa.table({"t": pa.array([given_to_arrow(time, "America/New_York")], pa.timestamp("us"))})
+    assert read(rows, "America/New_York") == [time]
+
+
+def shown_by_arrow(*texts: str | None) -> pa.Array:
+    return pa.array([text and dt.datetime.fromisoformat(text) for text in texts], pa.timestamp("ns"))
+
+
+def test_times_that_arrow_shows_as_one() -> None:
+    """Clocks of Calcutta were put back by half an hour at the end of 1869, of which Java knows nothing."""
+    kolkata = zoneinfo.ZoneInfo("Asia/Kolkata")
+    beside = with_javas_times(shown_by_arrow("1869-12-31T23:27:00", "1870-01-01T00:00:01", None), lambda: kolkata)
+    assert beside.to_pylist() == [
+        dt.datetime(1869, 12, 31, 23, 3, 40), dt.datetime(1870, 1, 1, 0, 8, 51), None,
+    ]  # fmt: skip
+    for lost in ("1869-12-31T23:28:00", "1869-12-31T23:59:59", "1869-12-31T23:30:00.500"):
+        with pytest.raises(UnsupportedFeature) as caught:
+            with_javas_times(
+                pa.array([[*shown_by_arrow(None, lost)]], pa.list_(pa.timestamp("ns"))), lambda: kolkata, "f.orc"
+            )
+        assert (caught.value.code, caught.value.path) == ("unsupported-file-type", "f.orc")
+        assert lost[:19] in str(caught.value) and "Spark" in str(caught.value)
+
+
+@pytest.mark.parametrize("zone", ["GMT+05:30", "GMT-03:00", "IST"])
+def test_zones_of_which_arrow_has_no_clock(zone: str) -> None:
+    """The file is sound: its other columns are read."""
+    rows = pa.table({"t": pa.array([EPOCH], pa.timestamp("us")), "k": [1]})
+    file = open_orc("f.orc", pa.BufferReader(java_file(rows, zone)))
+    assert [batch["k"].to_pylist() for _, batch in file.batches({"k": "k"}, 10)] == [[1]]
+    with pytest.raises(UnsupportedFeature) as caught:
+        list(file.batches({"t": "t"}, 10))
+    assert (caught.value.code, caught.value.path) == ("unknown-writer-zone", "f.orc")
+    assert zone in str(caught.value) and "Spark" in str(caught.value)
 
 
 def test_times_at_any_depth_and_nothing_else() -> None:
@@ -116,5 +187,6 @@ def test_the_zone_is_asked_for_only_where_it_matters() -> None:
     asked: list[dt.tzinfo] = []
     assert with_javas_times(found, asked.pop) is found
     assert with_javas_times(pa.array([], pa.timestamp("ns")), asked.pop).to_pylist() == []
-    with pytest.raises(IndexError):
-        with_javas_times(pa.array([EPOCH + dt.timedelta(milliseconds=1)], pa.timestamp("ns")), asked.pop)
+    for one in (EPOCH + MILLISECOND, dt.datetime(2037, 1, 1)):
+        with pytest.raises(IndexError):
+            with_javas_times(pa.array([one], pa.timestamp("ns")), asked.pop)

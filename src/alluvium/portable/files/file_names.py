@@ -22,7 +22,7 @@ def own_names(names: Sequence[str], wanted: Sequence[str], path: str) -> dict[st
     exact, found = set(names), {}
     for name in wanted:
         own = [name] if name in exact else alike.get(name.lower(), [])
-        if len(own) > 1:
+        if len(set(own)) > 1:
             raise damaged(path, f"the column {name!r} may be {own[0]!r} or {own[1]!r} of it")
         if own:
             found[name] = own[0]

@@ -10,6 +10,7 @@ ones; or UTC; or, for files of few days, the zone that is as far from UTC as the
 from __future__ import annotations
 
 import datetime as dt
+import zoneinfo
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,9 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.footers.orc_writer_clock import WriterClock
+from alluvium.codecs.java_clock import java_clock
 from alluvium.codecs.temporal_text import parse_zone
+from alluvium.codecs.zone_file import Clock
 from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.expr.columnar import local_time
 from alluvium.portable.files.nested import holds, with_members
 
 _UTC = dt.timezone.utc
@@ -31,8 +33,6 @@ _SECOND_US = 1_000_000
 #: No zone leaves its distance from UTC, and comes back to it, within so many days (IANA's database, since 1946).
 _SAME_DISTANCE_US = 6 * 86_400 * _SECOND_US
 _FROM_US = -757_382_400 * _SECOND_US
-#: 1900-01-01 in UTC, the first that Java's `TimeZone` knows of clocks.
-JAVA_KNOWS_S = -2_208_988_800
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,16 @@ def shown_as_utc(values: pa.Array, zone: dt.tzinfo) -> pa.Array:
 
 def offsets_us(instants: pa.Array, zone: dt.tzinfo) -> npt.NDArray[np.int64]:
     """How far a zone's clock is ahead of UTC's, as Java's `TimeZone` has it; of null anything."""
-    if isinstance(zone, dt.timezone):
-        return np.full(len(instants), _micros(zone.utcoffset(None)), np.int64)
-    offsets = _numbers(local_time(instants, zone)) - _numbers(instants)
-    # It knows no local mean times before 1900, but what the zone's standard time is today (Morocco's is Ramadan's).
-    today = min(_micros(zone.utcoffset(dt.datetime(2025, month, 15))) for month in range(1, 13))
-    return np.where(_numbers(instants) < JAVA_KNOWS_S * _SECOND_US, today, offsets)
+    return javas_clock(zone).offsets_s(_numbers(instants) // _SECOND_US) * _SECOND_US
 
 
-def _micros(offset: dt.timedelta | None) -> int:
-    return (offset or dt.timedelta()) // dt.timedelta(microseconds=1)
+def javas_clock(zone: dt.tzinfo) -> Clock:
+    """The clock of a zone that Java calls by a name."""
+    found = java_clock(zone.key) if isinstance(zone, zoneinfo.ZoneInfo) else None
+    if found is not None:
+        return found
+    ahead = zone.utcoffset(dt.datetime(2015, 1, 1)) or dt.timedelta()
+    return Clock(np.array([], np.int64), np.array([ahead // dt.timedelta(seconds=1)], np.int64))
 
 
 def _numbers(times: pa.Array) -> npt.NDArray[np.int64]:

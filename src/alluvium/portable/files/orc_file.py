@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -25,6 +26,8 @@ from alluvium.portable.files.nested import holds, with_members
 T = TypeVar("T")
 #: Whose instants may go by the clock of its own zone.
 _JAVA = "ORC_JAVA"
+#: Zones such as `GMT+05:30`, which Java has beside the regions, and short names.
+_NO_ZONE_FILE = re.compile(r"Time zone file (.+) does not exist")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ class OrcFile:
 
         Raises:
             CorruptTable: The file is damaged.
-            UnsupportedFeature: Nobody can tell by whose clock its instants go (`"unknown-writer-zone"`).
+            UnsupportedFeature: Nobody can tell by whose clock its instants go, or Arrow does not know its writer's
+                (`"unknown-writer-zone"`); or Arrow shows two of its times as one.
         """
         if not columns:
             yield from ((min(batch_size, self.num_rows - at), {}) for at in range(0, self.num_rows, batch_size))
@@ -88,6 +92,7 @@ class OrcFile:
         clock = cache(lambda: read_writer_clock(self.source, self.tail, self.path))
         instants = [name for name, kind in kinds.items() if is_of_java and holds_instants(kind)]
         zones = self.instants.zones(clock(), instants, self.path) if self.instants is not None and instants else ()
+        as_java = partial(with_javas_times, path=self.path)
         times = [name for name, kind in kinds.items() if is_of_java and holds_times(kind)]
         for stripe in range(self.reader.nstripes):
             rows = self._stripe(stripe, asked)
@@ -95,7 +100,7 @@ class OrcFile:
                 for name in instants if zones else ():
                     rows = _with_column(rows, name, shown_as_utc, zones[stripe])
                 for name in times:
-                    rows = _with_column(rows, name, with_javas_times, lambda at=stripe: self._zone(clock().zones[at]))
+                    rows = _with_column(rows, name, as_java, lambda at=stripe: self._zone(clock().zones[at]))
                 for name in chars.keys() & set(own):
                     rows = _with_column(rows, name, _unpadded, chars[name])
             except pa.ArrowException as error:
@@ -132,6 +137,15 @@ class OrcFile:
                     path=self.path,
                     features=("timestamp",),
                     hint="leave the column out, or have the engine that wrote the file write it again as Parquet",
+                ) from None
+            if missing := _NO_ZONE_FILE.search(str(error)):
+                raise UnsupportedFeature(
+                    "times of the file go by the clock of its writer's zone, for which pyarrow needs a file of the"
+                    f" system: there is no {missing[1]}",
+                    code="unknown-writer-zone",
+                    path=self.path,
+                    features=("timestamp",),
+                    hint="read with Spark, or leave the column out; for a region, install the system's time zones",
                 ) from None
             raise damaged(self.path, error) from None
 

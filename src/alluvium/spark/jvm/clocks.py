@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import re
 from weakref import WeakKeyDictionary
@@ -20,7 +21,6 @@ Seconds = npt.NDArray[np.int64]
 
 #: How Java tells of a change: `Gap at 2037-03-29T02:00+01:00 to +02:00`.
 _CHANGE = re.compile(r"at (-?\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d))?(Z|[+-][\d:]+) to (Z|[+-][\d:]+)")
-_EPOCH = dt.datetime(1970, 1, 1)
 #: Of earlier times nothing is taken for granted. Rules that go on for ever have shown themselves until 2040.
 _FROM, _UNTIL = SETTLED.replace(tzinfo=None), dt.datetime(2040, 1, 1)
 #: No clock changes twice in so many seconds.
@@ -90,4 +90,4 @@ def _offset(text: str) -> int:
 
 
 def _seconds(time: dt.datetime) -> int:
-    return (time - _EPOCH) // dt.timedelta(seconds=1)
+    return calendar.timegm(time.timetuple())
