@@ -165,6 +165,9 @@ _DAYS = [
 ]
 _TIMES = [dt.datetime(1, 1, 3), dt.datetime(1899, 12, 31, 23), dt.datetime(1969, 12, 31, 22), dt.datetime(2018, 2, 18, 1),
           dt.datetime(2024, 3, 10, 5, 30), dt.datetime(2024, 11, 3, 4, 30), dt.datetime(9999, 12, 30)]  # fmt: skip
+#: In 1930 and 1978 the clocks of some zones are others in the tables of some.
+_DISPUTED_TIMES = [_TIMES[2], dt.datetime(1930, 1, 15, 23), dt.datetime(1978, 11, 20, 20, 15)]
+DISPUTED_ZONES = ("Europe/Amsterdam", "Asia/Tehran")
 
 
 def _days(r: random.Random, f: int) -> list[object]:
@@ -173,8 +176,9 @@ def _days(r: random.Random, f: int) -> list[object]:
 
 def _local(r: random.Random, f: int) -> list[object]:
     steps = [0, 1, 999, 1000, 1800 * 10**6, 3600 * 10**6, 7200 * 10**6 + 500]
+    times = [*_TIMES[:2], r.choice(_DISPUTED_TIMES), *_TIMES[3:]]
     return [
-        _TIMES[f + (r.random() > 0.6) * 2 * (f < 5)] + dt.timedelta(microseconds=r.choice(steps)) for _ in range(ROWS)
+        times[f + (r.random() > 0.6) * 2 * (f < 5)] + dt.timedelta(microseconds=r.choice(steps)) for _ in range(ROWS)
     ]
 
 
@@ -300,5 +304,5 @@ def make_table(seed: int) -> Made:
         properties["delta.dataSkippingStatsColumns"] = ",".join(quoted(n) for n in names[1:3])
     if r.random() < 0.4:
         properties["delta.enableDeletionVectors"] = "true"
-    zones = ["UTC", "America/New_York", "America/Sao_Paulo", "Asia/Kolkata", "Europe/Berlin", "+05:30"]
+    zones = ["UTC", "America/New_York", "America/Sao_Paulo", "Asia/Kolkata", "Europe/Berlin", "+05:30", *DISPUTED_ZONES]
     return Made(seed, declared, partition_by, properties, files, leaves, r.choice(zones), r.random() < 0.6, names[:1])

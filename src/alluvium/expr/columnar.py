@@ -7,12 +7,13 @@ import zoneinfo
 from collections.abc import Callable
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.columns import scalar_of
 from alluvium.errors import InvalidRequest
-from alluvium.expr.late_times import with_late_times
+from alluvium.expr.late_times import Numbers, with_late_times
 from alluvium.expr.literals import UTC, NotUnderstood, cast_value
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
@@ -79,6 +80,12 @@ def local_time(datum: Datum, zone: dt.tzinfo) -> Datum:
         return pc.cast(datum, pa.timestamp("us"))
     zoned = pc.cast(datum, pa.timestamp("us", tz=name))
     return _late(zoned, pc.local_timestamp(zoned), zone, is_local=False)
+
+
+def ahead_s(instants: Numbers, zone: dt.tzinfo) -> Numbers:
+    """How far a zone's clock is ahead of UTC's at some instants; all in seconds, the latter since 1970."""
+    shown = local_time(pa.array(instants * 1_000_000, pa.timestamp("us", "UTC")), zone)
+    return np.asarray(shown.cast(pa.int64()), np.int64) // 1_000_000 - instants
 
 
 def instant(datum: Datum, zone: dt.tzinfo) -> Datum:

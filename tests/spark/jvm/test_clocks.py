@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime as dt
 import re
 import zoneinfo
 from collections.abc import Iterator
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from alluvium.expr.columnar import Datum, local_time
+from alluvium.expr.columnar import ahead_s
+from alluvium.expr.late_times import Numbers
 from alluvium.spark.jvm import clocks
 from alluvium.spark.jvm.clocks import shares_clock
 from alluvium.spark.jvm.gateway import java_of
@@ -40,25 +41,21 @@ def test_an_edition_that_has_learnt_of_something(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, name: str, hours: int
 ) -> None:
     """As Mexico's without summer time since 2022: an older one goes on with it. Seven hours or a year are told."""
-    begin = dt.datetime(2031, 10, 5, 1, tzinfo=dt.timezone.utc)
+    begin = calendar.timegm((2031, 10, 5, 1, 0, 0))
 
-    def newer(instants: Datum, zone: dt.tzinfo) -> Datum:
-        shown, other = local_time(instants, zone), local_time(instants, dt.timezone(dt.timedelta(hours=-6)))
-        since = pc.greater_equal(instants, pa.scalar(begin, instants.type))
-        until = pc.less(instants, pa.scalar(begin + dt.timedelta(hours=hours), instants.type))
-        return pc.if_else(pc.and_(since, until), other, shown)
+    def newer(instants: Numbers, zone: dt.tzinfo) -> Numbers:
+        is_later = (begin <= instants) & (instants < begin + hours * 3_600)
+        return np.where(is_later, -6 * 3_600, ahead_s(instants, zone))
 
     # Mexico City is six hours behind all the year, and is not told apart.
-    monkeypatch.setattr(clocks, "local_time", newer)
+    monkeypatch.setattr(clocks, "ahead_s", newer)
     assert shares_clock(java_of(spark), name) == (name == "America/Mexico_City")
 
 
 @pytest.mark.parametrize("name", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 def test_a_change_that_comes_a_little_later(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Between the steps by which clocks are compared."""
-    second = pa.scalar(dt.timedelta(seconds=1), pa.duration("us"))
-    late = lambda instants, zone: pc.add(local_time(pc.subtract(instants, second), zone), second)  # noqa: E731
-    monkeypatch.setattr(clocks, "local_time", late)
+    monkeypatch.setattr(clocks, "ahead_s", lambda instants, zone: ahead_s(instants - 1, zone))
     assert not shares_clock(java_of(spark), name)
 
 

@@ -8,16 +8,12 @@ import re
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 from py4j.java_gateway import JavaGateway
 
 from alluvium.codecs.temporal_text import parse_zone
 from alluvium.expr.bind import SETTLED
-from alluvium.expr.columnar import local_time
+from alluvium.expr.columnar import ahead_s
 from alluvium.spark.jvm.gateway import Java
-
-Seconds = npt.NDArray[np.int64]
 
 #: How Java tells of a change: `Gap at 2037-03-29T02:00+01:00 to +02:00`.
 _CHANGE = re.compile(r"at (-?\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d))?(Z|[+-][\d:]+) to (Z|[+-][\d:]+)")
@@ -50,9 +46,7 @@ def _is_shared(java: Java, name: str) -> bool:
     instants = np.concatenate([grid, at - 1, at])
     instants = instants[(instants >= grid[0]) & (instants <= grid[-1])]
     javas = np.array([first, *(offset for _, offset in changes)], np.int64)[np.searchsorted(at, instants, "right")]
-    shown = local_time(pa.array(instants * 1_000_000, pa.timestamp("us", "UTC")), parse_zone(name))
-    ours = np.asarray(shown.cast(pa.int64()), np.int64) // 1_000_000 - instants
-    return bool((javas == ours).all())
+    return bool((javas == ahead_s(instants, parse_zone(name))).all())
 
 
 def _javas_changes(java: Java, name: str) -> tuple[int, list[tuple[int, int]]]:

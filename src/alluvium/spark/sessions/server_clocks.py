@@ -6,16 +6,13 @@ import datetime as dt
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from alluvium.codecs.temporal_text import parse_zone
 from alluvium.errors import InvalidRequest
 from alluvium.expr.bind import SETTLED
-from alluvium.expr.columnar import local_time
-
-Seconds = npt.NDArray[np.int64]
+from alluvium.expr.columnar import ahead_s
+from alluvium.expr.late_times import Numbers
 
 #: Of earlier times nothing is taken for granted. Rules that go on for ever have shown themselves until 2040.
 _FROM_S, _UNTIL_S = int(SETTLED.timestamp()), 2_208_988_800
@@ -45,7 +42,7 @@ def _is_shared(spark: SparkSession, name: str) -> bool:
     try:
         zone = parse_zone(name)
     except InvalidRequest:
-        # One that Spark alone knows (`PST`).
+        # One that Spark alone knows.
         return False
     if isinstance(zone, dt.timezone):
         return True
@@ -58,24 +55,19 @@ def _is_shared(spark: SparkSession, name: str) -> bool:
                 sum + (i % {_WEIGHTS} + 1) * ({_AHEAD.format(f"({second})", name)})) as days,
             transform(array({", ".join(f"{s}L" for s in around) or "0L"}), s -> {_AHEAD.format("s", name)}) as around"""
     ).collect()[0]
-    weighed = int(((np.arange(len(days)) % _WEIGHTS + 1) * _ahead(days, zone)).sum())
-    return bool(row.days == weighed) and row.around[: len(around)] == _ahead(around, zone).tolist()
+    weighed = int(((np.arange(len(days)) % _WEIGHTS + 1) * ahead_s(days, zone)).sum())
+    return bool(row.days == weighed) and row.around[: len(around)] == ahead_s(around, zone).tolist()
 
 
-def _changes(zone: dt.tzinfo) -> Seconds:
+def _changes(zone: dt.tzinfo) -> Numbers:
     """When our clock changes, seconds since 1970."""
     hours = np.arange(_FROM_S, _UNTIL_S, _HOUR_S)
-    ahead = _ahead(hours, zone)
+    ahead = ahead_s(hours, zone)
     late = np.flatnonzero(ahead[1:] != ahead[:-1])
     # Within these hours it does: halved until there is no second between.
     low, high, before = hours[late], hours[late + 1], ahead[late]
     while (high - low > 1).any():
         middle = (low + high) // 2
-        is_behind = _ahead(middle, zone) != before
+        is_behind = ahead_s(middle, zone) != before
         low, high = np.where(is_behind, low, middle), np.where(is_behind, middle, high)
     return high
-
-
-def _ahead(instants: Seconds, zone: dt.tzinfo) -> Seconds:
-    shown = local_time(pa.array(instants * 1_000_000, pa.timestamp("us", "UTC")), zone)
-    return np.asarray(shown.cast(pa.int64()), np.int64) // 1_000_000 - instants
