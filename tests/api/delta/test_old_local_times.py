@@ -34,7 +34,7 @@ def url(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: p
     return url
 
 
-@pytest.mark.parametrize("zone", ["Europe/Amsterdam", "Europe/Oslo", "Asia/Tehran"])
+@pytest.mark.parametrize("zone", ["Europe/Amsterdam", "Asia/Tehran"])
 def test_rows_that_stay(spark: SparkSession, url: str, tmp_path: Path, zone: str) -> None:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", str(zone))
