@@ -100,6 +100,10 @@ def test_what_is_taken(url: str) -> None:
     DeltaTable.forPath(url).vacuum(np.int64(200), dry_run=True)
 
 
+class Count(int, enum.Enum):
+    THREE = 3
+
+
 class Name(str, enum.Enum):
     """Texts of a kind of their own, as projects name their columns, conditions and properties."""
 
@@ -125,12 +129,12 @@ def test_texts_of_a_kind_of_their_own(tmp_path: Path) -> None:
     table.delete(np.str_("n = 1"))
     assert sorted(library.open(url).to_arrow().column("n").to_pylist()) == [2, 2, 2, 2]
     change = library.alter(url)
-    change.set_properties({Name.KEY: Name.MODE})
+    change.set_properties({Name.KEY: Name.MODE, "three": Count.THREE, "true": True})
     change.alter_column(Name.COLUMN, comment=Name.KEY)
     config = load_snapshot(open_store(url)).config
-    assert config.metadata.configuration["team"] == "append"
+    assert config.metadata.configuration == {"team": "append", "three": "3", "true": "true"}
     assert config.schema.fields[0].metadata["comment"] == "team"
-    change.unset_properties(Name.KEY)
+    change.unset_properties(Name.KEY, np.str_("three"), np.str_("true"))
     table.clone(np.str_(url + "2"), properties={Name.KEY: np.str_("x")})
     assert load_snapshot(open_store(url + "2")).config.metadata.configuration == {"team": "x"}
 

@@ -110,3 +110,26 @@ def test_zones_whose_clock_is_the_servers(connect: SparkSession, zone: str) -> N
         assert reading_zone(connect, ["id = 5"]) == zone
     finally:
         connect.conf.set("spark.sql.session.timeZone", before)
+
+
+TWICE = "2005-10-30 02:00:01"
+
+
+@pytest.mark.parametrize("op", [">", "<=", "=", "in"])
+@pytest.mark.parametrize("is_parted", [True, False])
+def test_local_times_that_a_clock_shows_twice(connect: SparkSession, tmp_path: Path, op: str, is_parted: bool) -> None:
+    """Spark compares the instant with the first of both: rows were lost, and others deleted."""
+    before, url = str(connect.conf.get("spark.sql.session.timeZone")), str(tmp_path / "t")
+    text = f"cast(ts as timestamp_ntz) {op} (timestamp_ntz'{TWICE}')"
+    times = ["2005-10-30 01:00:01Z", "2005-10-30 00:00:01Z", "2005-10-31 12:00:00Z"]
+    connect.conf.set("spark.sql.session.timeZone", "Europe/Amsterdam")
+    try:
+        rows = connect.sql(" union all ".join(f"select {n} id, timestamp'{x}' ts" for n, x in enumerate(times)))
+        alluvium.write(rows, url, partition_by=["ts"] if is_parted else [])
+        rows.write.parquet(str(tmp_path / "rows"))
+        found = ids(connect.read.parquet(str(tmp_path / "rows")).where(text))
+        assert ids(alluvium.read(connect, url).where(text)) == ids(alluvium.read(connect, url, where=text)) == found
+        DeltaTable.forPath(connect, url).delete(text)
+        assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == sorted({0, 1, 2} - {*found})
+    finally:
+        connect.conf.set("spark.sql.session.timeZone", before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from numbers import Number
+from numbers import Integral, Number
 
 from alluvium.errors import WrongType
 
@@ -60,9 +60,17 @@ def property_texts(given: object) -> dict[str, str]:
     for name, value in given.items():
         if not isinstance(value, (str, Number)):
             raise _wrong(value, f"the value of {name!r}", "text")
-        text = plain(value) if isinstance(value, str) else str(value)
-        found[text_of(name, "a property's name")] = text.lower() if isinstance(value, bool) else text
+        found[text_of(name, "a property's name")] = _property_text(value)
     return found
+
+
+def _property_text(value: object) -> str:
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    # A member of an enumeration of numbers is printed by its name.
+    return str(int(value)) if isinstance(value, Integral) else str(value)
 
 
 def _wrong(given: object, name: str, kind: str) -> WrongType:

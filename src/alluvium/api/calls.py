@@ -21,7 +21,7 @@ from alluvium.schema.types import Struct
 from alluvium.spark.naming.names import nullable_schema, quote
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.sessions.readings import is_condition, reading_zone
+from alluvium.spark.sessions.readings import is_condition, read_in, reading_zone
 from alluvium.spark.sessions.session import LaneChoice, choose_lane, ensure_native, is_connect
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
@@ -166,7 +166,7 @@ def read_condition(
     if not isinstance(where, str) or reading_zone(spark, () if choice.lane == "native" else (where,)) is None:
         return None
     try:
-        return parse_predicate(where, schema, time_zone)
+        return read_in(parse_predicate(where, schema, time_zone), time_zone)
     except InvalidRequest:
         # A word that is no column may be a variable of the session.
         if choice.lane == "python" or not is_condition(spark, where, to_spark(nullable_schema(schema))):

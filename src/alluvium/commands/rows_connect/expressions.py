@@ -14,11 +14,11 @@ from alluvium.commands.rows_connect.columns import settled, text_of
 from alluvium.commands.rows_here.names import Names
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.clocks import UnsteadyText
-from alluvium.expr.tree import Expression, Unknown, in_zone
+from alluvium.expr.tree import Expression, Unknown
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.names import nullable_schema
 from alluvium.spark.naming.types import to_spark
-from alluvium.spark.sessions.readings import reading_zone
+from alluvium.spark.sessions.readings import read_in, reading_zone
 from alluvium.spark.statements.conditions import ensure_on_rows, ensure_steady, unsteady
 from alluvium.spark.statements.statement import current_statement
 
@@ -98,7 +98,7 @@ def _known(spark: SparkSession, text: str | None, tables: Mapping[str, Struct]) 
     if text is None or zone is None:
         return Unknown(text or "")
     try:
-        return in_zone(Names(tables, zone).known(text), zone)
+        return read_in(Names(tables, zone).known(text), zone)
     except InvalidRequest:
         # It may name what only the server knows: a variable, a member of a type that no table has.
         return Unknown(text)

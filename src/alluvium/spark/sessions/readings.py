@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -10,7 +11,23 @@ from pyspark.sql import SparkSession
 from pyspark.sql.catalog import Function
 from pyspark.sql.types import StructType
 
+from alluvium.codecs.temporal_text import parse_zone
+from alluvium.expr.bind import type_of
+from alluvium.expr.literals import format_sql
 from alluvium.expr.sql.sql_tokens import SUBSTITUTION, UnreadableText, read_tokens
+from alluvium.expr.tree import (
+    Cast,
+    Compare,
+    Expression,
+    In,
+    Unknown,
+    children,
+    in_zone,
+    is_understood,
+    named_paths,
+    with_children,
+)
+from alluvium.schema import types as t
 from alluvium.spark.jvm.expression_classes import PACKAGE
 from alluvium.spark.sessions.server_clocks import shares_clock
 from alluvium.spark.sessions.session import time_zone
@@ -58,6 +75,25 @@ def reading_zone(spark: SparkSession, texts: Iterable[str]) -> str | None:
         return None
     zone = said.get(ZONE) or time_zone(spark)
     return zone if foreign is None and (not known or shares_clock(spark, zone)) else None
+
+
+def read_in(node: Expression, zone: str) -> Expression:
+    """What a text says in the zone in which a session reads it.
+
+    Of a cast to a local time beside a constant Spark's optimizer makes a comparison of the instant with one at which
+    the clock shows the constant, of which there may be two, or none: that is Spark's to tell.
+    """
+    return in_zone(node if isinstance(parse_zone(zone), dt.timezone) else _without_unwrapped(node), zone)
+
+
+def _without_unwrapped(node: Expression) -> Expression:
+    if isinstance(node, (Compare, In)) and any(map(_is_shown, children(node))):
+        return Unknown(format_sql(node), named_paths(node) if is_understood(node) else None)
+    return with_children(node, _without_unwrapped)
+
+
+def _is_shown(node: Expression) -> bool:
+    return isinstance(node, Cast) and node.type == t.TIMESTAMP_NTZ and type_of(node.child) == t.TIMESTAMP
 
 
 def is_condition(spark: SparkSession, text: str, columns: StructType) -> bool:

@@ -14,7 +14,7 @@ from pyspark.sql import types as s
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.clocks import UnsteadyText
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.expr.tree import Expression, Unknown, in_zone
+from alluvium.expr.tree import Expression, Unknown
 from alluvium.schema.types import DataType, Field, Struct
 from alluvium.spark.jvm.failures import Unresolvable, analysis_problem
 from alluvium.spark.jvm.filters import calls_users
@@ -23,7 +23,7 @@ from alluvium.spark.naming.names import nullable_schema, plain, quote, unused_na
 from alluvium.spark.naming.types import from_spark, to_spark
 from alluvium.spark.scan.connect_lane.explained import analysed_tree, is_over_rows, is_without_subquery
 from alluvium.spark.sessions.active import active
-from alluvium.spark.sessions.readings import reading_zone
+from alluvium.spark.sessions.readings import read_in, reading_zone
 from alluvium.spark.sessions.session import analysed, ensure_native, is_connect, time_zone
 from alluvium.spark.statements.resolve import condition_tree, named_rows, resolve_condition
 from alluvium.spark.statements.statement import asks_for_time, current_statement
@@ -192,7 +192,7 @@ def _server_condition(spark: SparkSession, sql: str, schema: Struct, what: str, 
     found: Expression = Unknown(sql)
     if zone is not None:
         try:
-            found = in_zone(parse_predicate(sql, schema, zone), zone)
+            found = read_in(parse_predicate(sql, schema, zone), zone)
         except InvalidRequest as error:
             problem = error
     try:

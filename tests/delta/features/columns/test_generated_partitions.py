@@ -51,6 +51,19 @@ def test_without_the_feature_nobody_had_to_compute_them(tmp_path) -> None:
     assert _files_left(str(tmp_path / "without"), partitions, "tn < '2024-01-05'", ()) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(("hour", "left"), [("hour(CAST(tn AS TIMESTAMP))", [0, 1]), ("hour(tn)", [])])
+def test_an_hour_that_a_clock_leaves_out(tmp_path, hour: str, left: list[int]) -> None:
+    """As an instant 02:30 is of the hour behind it, in some zone."""
+    parts = {"y": "2024", "m": "3", "d": "31"}
+    partitions: list[tuple[str, str, str, list[str | None]]] = [
+        (name, "integer", f"{part}(tn)", [parts[name]] * 2)
+        for name, part in zip(parts, ("year", "month", "day"), strict=True)
+    ]
+    partitions.append(("h", "integer", hour, ["3", "5"]))
+    assert _files_left(str(tmp_path), partitions, "tn = '2024-03-31 02:30:00'") == left
+    assert _files_left(str(tmp_path / "2"), partitions, "tn = '2024-03-30 02:30:00'") == []
+
+
 DAYS = ["2024-01-01", "2024-01-05", "2024-01-09", None]
 MONTHS = ["2023-12", "2024-01", "2024-03", None]
 

@@ -94,6 +94,30 @@ def test_who_comes_between_each_time_is_told(tmp_path: Path) -> None:
     assert sorted(alluvium.open(url).to_arrow().column("n").to_pylist()) == [1, 2]
 
 
+def test_files_of_an_older_type_are_known_when_vectors_go(tmp_path: Path) -> None:
+    """They are not written anew with those that have vectors: types were forgotten, and floats read as doubles."""
+    url = str(tmp_path / "t")
+    alluvium.write(pa.table({"n": pa.array([1, 2], pa.int32())}), url)
+    alluvium.write(pa.table({"n": pa.array([3], pa.int32())}), url, mode="append")
+    alluvium.alter(url).set_properties({"delta.enableTypeWidening": "true", "delta.enableDeletionVectors": "true"})
+    alluvium.alter(url).alter_column("n", type="bigint")
+    PortableDeltaTable.forPath(url).delete("n = 1")
+
+    def rewrite(snapshot: Snapshot, files: pa.Table, config: TableConfig, operation: Operation) -> Snapshot:
+        rows = pa.table({"n": pa.array([2], pa.int64())})
+        pq.write_table(rows, tmp_path / "t" / "anew.parquet")
+        row = {"path": "anew.parquet", "partitionValues": [], "size": 1, "modificationTime": 0, "dataChange": False}
+        added = pa.Table.from_pylist([row], files.schema)
+        actions = Actions(added=added, removed=tombstones_of(files, 0, False))
+        draft = Draft(actions, ReadScope.nothing(), operation, snapshot.version)
+        return refresh_to(snapshot, publish(snapshot.store, draft, snapshot, DEFAULT_RETRY).entry.version)
+
+    drop_feature(load_snapshot(open_store(url)), "deletionVectors", "test", rewrite=rewrite)
+    assert stored_types(url) == {pa.int32(), pa.int64()}
+    assert "typeChanges" in load_snapshot(open_store(url)).config.metadata.schema_string
+    assert sorted(alluvium.open(url).to_arrow().column("n").to_pylist()) == [2, 3]
+
+
 def test_a_restore_while_files_are_written_anew_is_told(tmp_path: Path) -> None:
     """It may bring back files of older types, whatever it says of the table."""
     url = str(tmp_path / "t")

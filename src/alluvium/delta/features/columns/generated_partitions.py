@@ -124,7 +124,11 @@ def _clock_column(node: tree.Expression) -> tree.Column | None:
     """The column of `year(c)`, `month(c)`, `day(c)`, `hour(c)`; of any other expression None."""
     if not isinstance(node, tree.Call) or node.name not in _CLOCK:
         return None
-    return _time_column(node.args[0])
+    given, column = node.args[0], _time_column(node.args[0])
+    if isinstance(given, tree.Cast) and given.type == t.TIMESTAMP:
+        # As an instant a time that the zone's clock left out is of another hour.
+        return column if column is not None and column.type == t.TIMESTAMP else None
+    return column
 
 
 def _time_column(node: tree.Expression) -> tree.Column | None:

@@ -165,14 +165,18 @@ def _disable(
         said = Operation(removal.said, _parameters(snapshot.config, removal), engine=engine)
         snapshot = _commit(snapshot, _draft(snapshot, said, disabled), retry)
     if rewrite is not None and in_use and removal.leftover is not None:
-        snapshot = _rewrite_leftover(snapshot, removal.leftover, rewrite, engine, retry)
+        snapshot = _rewrite_leftover(snapshot, removal, rewrite, engine, retry)
     return snapshot
 
 
 def _rewrite_leftover(
-    snapshot: Snapshot, leftover: Callable[[Snapshot], pa.Table], rewrite: Rewrite, engine: str, retry: RetryPolicy
+    snapshot: Snapshot, removal: Removal, rewrite: Rewrite, engine: str, retry: RetryPolicy
 ) -> Snapshot:
-    """Until nobody came between the last look at the files and the commit that forgets which types they had."""
+    """Writes files anew; of widened types until nobody came between the last look at the files and the commit that
+    forgets which types they had.
+    """
+    leftover = removal.leftover
+    assert leftover is not None, "there is something to write anew"
     said = Operation("REORG", {"predicate": "[]", "applyPurge": True}, engine=engine)
     repeats_left = retry.max_repeats
     while True:
@@ -181,6 +185,8 @@ def _rewrite_leftover(
         while snapshot.version != alone and (files := leftover(snapshot)).num_rows:
             alone = snapshot.version + 1
             snapshot = rewrite(snapshot, files, snapshot.config, said)
+        if removal is not REMOVALS["typeWidening"]:
+            return snapshot
         try:
             return _forget_types(snapshot, engine)
         except CommitConflict as error:

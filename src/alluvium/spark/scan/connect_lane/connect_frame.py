@@ -23,7 +23,7 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.expr.tree import Expression, Unknown, conjunction, in_zone, walk
+from alluvium.expr.tree import Expression, Unknown, conjunction, walk
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPlan
 from alluvium.schema.types import Struct
@@ -34,7 +34,7 @@ from alluvium.spark.scan.connect_lane.connect_failures import reading, watch
 from alluvium.spark.scan.connect_lane.connect_sql import to_sql
 from alluvium.spark.scan.connect_lane.marks import Mark, marked
 from alluvium.spark.scan.native_lane.describe import About
-from alluvium.spark.sessions.readings import reading_zone
+from alluvium.spark.sessions.readings import read_in, reading_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class PlannedScan(LogicalPlan):
 
     def _parse(self, text: str, zone: str) -> Expression | None:
         try:
-            return in_zone(parse_predicate(text, self.table.schema, zone), zone)
+            return read_in(parse_predicate(text, self.table.schema, zone), zone)
         except InvalidRequest:
             # Spark says what is wrong with it, in its own words, when the query is analysed.
             return None

@@ -17,9 +17,10 @@ from pyspark.sql import functions as sf
 
 from alluvium.errors import DECODE_ERRORS, InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.expr.tree import Expression, conjunction, in_zone
+from alluvium.expr.tree import Expression, conjunction
 from alluvium.schema.types import Struct
 from alluvium.spark.scan.native_lane.describe import About
+from alluvium.spark.sessions.readings import read_in
 
 _WORD = "alluvium-scan:"
 #: Neither quotes nor spaces, so that no setting of the server reads or prints it in another way.
@@ -53,7 +54,7 @@ class Mark(msgspec.Struct, frozen=True):
         if self.zone is None:
             return None
         try:
-            parsed = [in_zone(parse_predicate(text, schema, self.zone), self.zone) for text in self.filters]
+            parsed = [read_in(parse_predicate(text, schema, self.zone), self.zone) for text in self.filters]
         except InvalidRequest:
             return None
         return conjunction(tuple(parsed)) if parsed else None
